@@ -1,0 +1,367 @@
+//! The word that every claim of capacity goes through, and its named transitions.
+//!
+//! | bits | what | set by | cleared by |
+//! |---|---|---|---|
+//! | 0 CLOSED | no new claims | close, last sender, receiver's drop | never |
+//! | 1 RX_GONE | nor by permits | receiver's drop | never |
+//! | 2 WAITING | a line of senders waits: claims go there | a sender, under the line's lock | whoever empties the line, under its lock |
+//! | 3 PARKED | the receiver sleeps | the receiver | the claim (or close) that brings it news, or the receiver itself |
+//! | 4–27 | permits held and grants not yet claimed | reserve, grant | permit sent or dropped |
+//! | 28–63 | tail: the position that the next message gets | every accepted message | |
+//!
+//! Who owns the receiver's waker cell is decided here: whoever clears PARKED.
+//!
+//! Positions are counted modulo 2³⁶. The exchange of a claim that was prepared against a word 2³⁶
+//! messages old, with all flags and permits as they were, would succeed wrongly; at 60 million
+//! messages a second that takes a thread that is preempted between a load and an exchange for 19
+//! minutes and wakes up at the very message.
+
+use wakerun::sync::atomic::{AtomicU64, Ordering};
+
+pub(crate) const CLOSED: u64 = 1;
+pub(crate) const RX_GONE: u64 = 1 << 1;
+pub(crate) const WAITING: u64 = 1 << 2;
+pub(crate) const PARKED: u64 = 1 << 3;
+const PERMIT_SHIFT: u32 = 4;
+const PERMIT_BITS: u32 = 24;
+const PERMIT_ONE: u64 = 1 << PERMIT_SHIFT;
+const TAIL_SHIFT: u32 = PERMIT_SHIFT + PERMIT_BITS;
+const TAIL_ONE: u64 = 1 << TAIL_SHIFT;
+/// Positions are taken modulo this plus one.
+pub(crate) const POSITION_MASK: u64 = u64::MAX >> TAIL_SHIFT;
+/// The largest capacity: as many permits as the word can count.
+pub(crate) const MAX_CAPACITY: usize = (1 << PERMIT_BITS) - 1;
+
+/// A value of the word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Word(u64);
+
+impl Word {
+    #[inline]
+    pub(crate) fn has(self, flags: u64) -> bool {
+        self.0 & flags != 0
+    }
+
+    #[inline]
+    pub(crate) fn tail(self) -> u64 {
+        self.0 >> TAIL_SHIFT
+    }
+
+    #[inline]
+    pub(crate) fn permits(self) -> u64 {
+        (self.0 >> PERMIT_SHIFT) & ((1 << PERMIT_BITS) - 1)
+    }
+
+    /// Messages and permits that take capacity, if `head` is the next position to be received.
+    #[inline]
+    pub(crate) fn used(self, head: u64) -> u64 {
+        (self.tail().wrapping_sub(head) & POSITION_MASK) + self.permits()
+    }
+
+    /// One message more.
+    #[inline]
+    pub(crate) fn push(self) -> Self {
+        Self(self.0.wrapping_add(TAIL_ONE))
+    }
+
+    /// `count` permits more.
+    #[inline]
+    pub(crate) fn grant(self, count: u64) -> Self {
+        Self(self.0 + count * PERMIT_ONE)
+    }
+
+    #[inline]
+    fn without(self, flags: u64) -> Self {
+        Self(self.0 & !flags)
+    }
+}
+
+/// What a claim came to.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Claim {
+    /// The position is the caller's: write there, publish, and wake the receiver if so told.
+    Claimed { position: u64, wake: bool },
+    /// No room, or a line that comes first.
+    Full,
+    /// Closed to this kind of claim.
+    Closed,
+}
+
+/// The word, with the senders' copy of the receiver's position beside it.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(crate) struct Gate {
+    word: AtomicU64,
+    /// A head that some sender has read. Old, it makes the channel look fuller than it is; then the
+    /// true one is read. So the receiver's line is touched once in a bufferful.
+    head_seen: AtomicU64,
+    capacity: u64,
+}
+
+impl Gate {
+    pub(crate) fn new(capacity: u64) -> Self {
+        Self {
+            word: AtomicU64::new(0),
+            head_seen: AtomicU64::new(0),
+            capacity,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Acquire: whoever sees a flag or a count sees what was done before it was set.
+    #[inline]
+    pub(crate) fn load(&self) -> Word {
+        Word(self.word.load(Ordering::Acquire))
+    }
+
+    /// The one loop that changes the word: `next` gives the new value, or `None` to leave it.
+    /// Returns the value before, and whether it was changed.
+    #[inline(always)]
+    fn update(&self, mut next: impl FnMut(Word) -> Option<Word>) -> (Word, bool) {
+        let mut now = self.word.load(Ordering::Acquire);
+        loop {
+            let Some(new) = next(Word(now)) else {
+                return (Word(now), false);
+            };
+            // Release: a grant, a flag or a park is seen with what came before it. Acquire: the
+            // receiver's waker, written before PARKED, is read after this clears it.
+            match self
+                .word
+                .compare_exchange_weak(now, new.0, Ordering::AcqRel, Ordering::Acquire)
+            {
+                Ok(_) => return (Word(now), true),
+                Err(found) => now = found,
+            }
+        }
+    }
+
+    /// Whether `count` more fit into a channel whose word is `word`. Reads the receiver's head only
+    /// if the senders' copy says no.
+    #[inline]
+    fn has_room(&self, word: Word, count: u64, head: &AtomicU64) -> bool {
+        // Acquire pairs with the Release below and so with the receiver's: the slots behind the
+        // head are done with before they are written again.
+        if word.used(self.head_seen.load(Ordering::Acquire)) + count <= self.capacity {
+            return true;
+        }
+        // Acquire pairs with the receiver's Release store of its head.
+        let head = head.load(Ordering::Acquire);
+        self.head_seen.store(head, Ordering::Release);
+        word.used(head) + count <= self.capacity
+    }
+
+    /// Whether the word was `word` while the head did not move: then "no room" is the truth and not
+    /// a mixture of two moments.
+    #[cold]
+    fn is_snapshot(&self, word: Word, head: &AtomicU64) -> bool {
+        let before = self.head_seen.load(Ordering::Acquire);
+        self.load() == word && head.load(Ordering::Acquire) == before
+    }
+
+    /// Claims room for a message (`permits` is 0) or for permits, if there is no line.
+    #[inline]
+    fn claim_new(&self, count: u64, head: &AtomicU64, take: impl Fn(Word) -> Word) -> Claim {
+        loop {
+            let mut full = false;
+            let (before, changed) = self.update(|word| {
+                if word.has(CLOSED | WAITING) || !self.has_room(word, count, head) {
+                    full = true;
+                    return None;
+                }
+                full = false;
+                Some(take(word))
+            });
+            if changed {
+                return Claim::Claimed {
+                    position: before.tail(),
+                    wake: before.has(PARKED),
+                };
+            }
+            debug_assert!(full);
+            if before.has(CLOSED) {
+                return Claim::Closed;
+            }
+            if before.has(WAITING) || self.is_snapshot(before, head) {
+                return Claim::Full;
+            }
+        }
+    }
+
+    /// Claims a position for a message. Clears PARKED, so that one sender owns the wake.
+    #[inline]
+    pub(crate) fn claim(&self, head: &AtomicU64) -> Claim {
+        self.claim_new(1, head, |word| word.push().without(PARKED))
+    }
+
+    /// Claims `count` permits; brings no message, so the receiver sleeps on.
+    #[inline]
+    pub(crate) fn claim_permits(&self, count: u64, head: &AtomicU64) -> Claim {
+        self.claim_new(count, head, |word| word.grant(count))
+    }
+
+    /// Turns a permit into a position. Refused only when the receiver is gone.
+    #[inline]
+    pub(crate) fn claim_with_permit(&self) -> Claim {
+        let (before, changed) = self.update(|word| {
+            (!word.has(RX_GONE)).then(|| Word(word.push().0 - PERMIT_ONE).without(PARKED))
+        });
+        if changed {
+            Claim::Claimed {
+                position: before.tail(),
+                wake: before.has(PARKED),
+            }
+        } else {
+            Claim::Closed
+        }
+    }
+
+    /// Gives `count` permits back. Returns the word afterwards: WAITING asks for a release; if
+    /// `wake` is set the channel was closed and has just become idle, and the receiver is the
+    /// caller's to wake.
+    #[inline]
+    pub(crate) fn return_permits(&self, count: u64) -> (Word, bool) {
+        let next = |word: Word| {
+            let new = Word(word.0 - count * PERMIT_ONE);
+            if new.has(CLOSED) && new.permits() == 0 {
+                new.without(PARKED)
+            } else {
+                new
+            }
+        };
+        let (before, _) = self.update(|word| Some(next(word)));
+        let after = next(before);
+        (after, before.has(PARKED) && !after.has(PARKED))
+    }
+
+    /// Sets WAITING; under the line's lock. Returns the word as it is then.
+    pub(crate) fn set_waiting(&self) -> Word {
+        // A locked instruction, hence on x86-64 the fence of the handshake with the receiver.
+        Word(self.word.fetch_or(WAITING, Ordering::SeqCst) | WAITING)
+    }
+
+    /// Clears WAITING; under the line's lock, with the line empty.
+    pub(crate) fn clear_waiting(&self) {
+        self.word.fetch_and(!WAITING, Ordering::AcqRel);
+    }
+
+    /// A claim under the line's lock, past WAITING, of room that the caller has found. For a
+    /// message; `wake` as in [`Claim::Claimed`].
+    pub(crate) fn claim_in_line(&self) -> (u64, bool) {
+        let (before, _) = self.update(|word| Some(word.push().without(PARKED)));
+        (before.tail(), before.has(PARKED))
+    }
+
+    /// Grants permits under the line's lock, of room that the caller has found.
+    pub(crate) fn grant_in_line(&self, count: u64) {
+        self.word.fetch_add(count * PERMIT_ONE, Ordering::AcqRel);
+    }
+
+    /// Stores the word without an exchange: for the receiver, under the line's lock, while WAITING
+    /// is set and no permit is out.
+    ///
+    /// Then nobody else changes the word: claims are refused by WAITING (and a claim prepared before
+    /// it was set fails on it), permits do not exist, parking senders and closers take the lock, and
+    /// PARKED is the receiver's own.
+    pub(crate) fn store_exclusive(&self, word: Word, line_is_empty: bool) {
+        let word = if line_is_empty {
+            word.without(WAITING)
+        } else {
+            word
+        };
+        self.word.store(word.0, Ordering::Release);
+    }
+
+    /// The receiver goes to sleep. Returns the word as it is then.
+    #[inline]
+    pub(crate) fn set_parked(&self) -> Word {
+        // Release: the waker in the cell is seen by whoever clears PARKED. A locked instruction,
+        // hence on x86-64 the fence of the handshake with parking senders.
+        Word(self.word.fetch_or(PARKED, Ordering::SeqCst) | PARKED)
+    }
+
+    /// The receiver takes PARKED back. `false`: somebody was faster, and owns the waker cell until
+    /// it acknowledges.
+    #[inline]
+    pub(crate) fn take_parked(&self) -> bool {
+        Word(self.word.fetch_and(!PARKED, Ordering::AcqRel)).has(PARKED)
+    }
+
+    /// Sets CLOSED (and RX_GONE, if so told); under the line's lock. `true`: PARKED was set, and the
+    /// waker cell is the caller's.
+    pub(crate) fn close(&self, flags: u64) -> bool {
+        let (before, _) = self.update(|word| Some(Word(word.0 | flags).without(PARKED)));
+        before.has(PARKED)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_do_not_touch_each_other() {
+        let gate = Gate::new(3);
+        let head = AtomicU64::new(0);
+        assert_eq!(
+            gate.claim_permits(2, &head),
+            Claim::Claimed { position: 0, wake: false }
+        );
+        assert_eq!(
+            gate.claim(&head),
+            Claim::Claimed { position: 0, wake: false }
+        );
+        assert_eq!(gate.claim(&head), Claim::Full);
+        assert_eq!(gate.load().permits(), 2);
+        assert_eq!(gate.load().tail(), 1);
+        let _ = gate.set_parked();
+        assert_eq!(
+            gate.claim_with_permit(),
+            Claim::Claimed { position: 1, wake: true }
+        );
+        assert_eq!(gate.load().used(0), 3);
+        assert_eq!(gate.return_permits(1).0.permits(), 0);
+    }
+
+    #[test]
+    fn positions_wrap() {
+        let gate = Gate::new(2);
+        gate.word.store(POSITION_MASK << TAIL_SHIFT, Ordering::Relaxed);
+        gate.head_seen.store(POSITION_MASK, Ordering::Relaxed);
+        let head = AtomicU64::new(POSITION_MASK);
+        assert_eq!(
+            gate.claim(&head),
+            Claim::Claimed { position: POSITION_MASK, wake: false }
+        );
+        assert_eq!(gate.claim(&head), Claim::Claimed { position: 0, wake: false });
+        assert_eq!(gate.claim(&head), Claim::Full);
+        assert_eq!(gate.load().used(POSITION_MASK), 2);
+    }
+
+    #[test]
+    fn closed_is_final() {
+        let gate = Gate::new(1);
+        let head = AtomicU64::new(0);
+        assert!(!gate.close(CLOSED));
+        assert_eq!(gate.claim(&head), Claim::Closed);
+        let _ = gate.set_waiting();
+        gate.clear_waiting();
+        assert!(gate.load().has(CLOSED));
+        assert_eq!(gate.claim_permits(1, &head), Claim::Closed);
+    }
+
+    #[test]
+    fn the_last_permit_of_a_closed_channel_wakes_the_receiver() {
+        let gate = Gate::new(2);
+        let head = AtomicU64::new(0);
+        let _ = gate.claim_permits(2, &head);
+        assert!(!gate.close(CLOSED));
+        let _ = gate.set_parked();
+        assert!(!gate.return_permits(1).1);
+        assert!(gate.return_permits(1).1);
+    }
+}

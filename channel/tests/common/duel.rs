@@ -1,0 +1,89 @@
+//! Two threads against each other, round by round, in step and slightly off.
+
+use std::hint;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use super::{LIMIT, Rng, Watchdog};
+
+/// How far each side has come. A side that panics lets the other run free.
+struct Pace([AtomicUsize; 2]);
+
+impl Pace {
+    /// Waits for the other side to reach the same round.
+    fn meet(&self, me: usize, round: usize) {
+        self.0[me].store(round + 1, Ordering::Release);
+        let mut spins = 0;
+        while self.0[1 - me].load(Ordering::Acquire) <= round {
+            spins += 1;
+            if spins % 64 == 0 {
+                thread::yield_now();
+            } else {
+                hint::spin_loop();
+            }
+        }
+    }
+}
+
+struct Release<'a>(&'a AtomicUsize);
+
+impl Drop for Release<'_> {
+    fn drop(&mut self) {
+        self.0.store(usize::MAX, Ordering::Release);
+    }
+}
+
+/// In each round makes a pair of things, gives one to each of two threads that start on them at
+/// the same time (give or take a random moment), and checks what came out of both.
+pub(crate) fn duel<A, B, X, Y>(
+    what: &'static str,
+    rounds: usize,
+    mut make: impl FnMut(&mut Rng) -> (A, B),
+    left: impl Fn(A) -> X + Sync,
+    right: impl Fn(B) -> Y + Sync,
+    mut check: impl FnMut(X, Y),
+) where
+    A: Send,
+    B: Send,
+    X: Send,
+    Y: Send,
+{
+    const BATCH: usize = 256;
+    let _dog = Watchdog::new(what, 3 * LIMIT, String::new);
+    let mut rng = Rng::new(rounds as u64);
+    let mut left_over = rounds;
+    while left_over > 0 {
+        let batch = left_over.min(BATCH);
+        left_over -= batch;
+        let (lefts, rights): (Vec<A>, Vec<B>) = (0..batch).map(|_| make(&mut rng)).unzip();
+        let pace = Pace([AtomicUsize::new(0), AtomicUsize::new(0)]);
+        let mut rngs = [Rng::new(rng.next()), Rng::new(rng.next())];
+        let (rng_left, rng_right) = rngs.split_at_mut(1);
+        let (xs, ys): (Vec<X>, Vec<Y>) = thread::scope(|s| {
+            let pace = &pace;
+            let left = &left;
+            let thread = s.spawn(move || {
+                let _release = Release(&pace.0[0]);
+                let mut results = Vec::with_capacity(batch);
+                for (round, thing) in lefts.into_iter().enumerate() {
+                    pace.meet(0, round);
+                    rng_left[0].jitter();
+                    results.push(left(thing));
+                }
+                results
+            });
+            let release = Release(&pace.0[1]);
+            let mut results = Vec::with_capacity(batch);
+            for (round, thing) in rights.into_iter().enumerate() {
+                pace.meet(1, round);
+                rng_right[0].jitter();
+                results.push(right(thing));
+            }
+            drop(release);
+            (thread.join().unwrap(), results)
+        });
+        for (x, y) in xs.into_iter().zip(ys) {
+            check(x, y);
+        }
+    }
+}

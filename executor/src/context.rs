@@ -1,0 +1,261 @@
+//! What a thread knows about itself: its worker, the task it polls, the budget of that poll.
+//!
+//! All of it is plain cells in a thread-local without a destructor, so that every path works while
+//! the thread's other thread-locals are being destroyed. Only the stack of entered runtimes needs
+//! one; where it is gone, there is no entered runtime.
+
+use std::cell::{Cell, RefCell};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::runtime::TryCurrentError;
+use crate::scheduler::{Shared, Worker};
+use crate::task::header::Header;
+
+/// Channel and join operations that a poll may complete before it has to yield. tokio's number,
+/// which has stood the test of its users.
+pub(crate) const BUDGET: u32 = 128;
+/// The budget where there is no poll of a task.
+const UNLIMITED: u32 = u32::MAX;
+/// Forced yields after which a poll gets a new budget. A poll that sees as many does not return to
+/// the scheduler between them: it is a foreign `block_on` inside a task, which would spin for ever.
+const FORCED_LIMIT: u32 = 128;
+
+struct Local {
+    worker: Cell<*const Worker>,
+    task: Cell<Option<NonNull<Header>>>,
+    budget: Cell<u32>,
+    forced: Cell<u32>,
+    /// Whether this thread is inside one of our `block_on`s.
+    blocking: Cell<bool>,
+    /// How many runtimes are entered; saves a look at the stack.
+    entered: Cell<usize>,
+    /// Task ids reserved for this thread: the next one and the end.
+    ids: Cell<(u64, u64)>,
+}
+
+thread_local! {
+    static LOCAL: Local = const {
+        Local {
+            worker: Cell::new(std::ptr::null()),
+            task: Cell::new(None),
+            budget: Cell::new(UNLIMITED),
+            forced: Cell::new(0),
+            blocking: Cell::new(false),
+            entered: Cell::new(0),
+            ids: Cell::new((0, 0)),
+        }
+    };
+
+    static ENTERED: RefCell<Vec<(usize, Arc<Shared>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Calls `f` with this thread's worker, if it is one.
+#[inline]
+pub(crate) fn with_worker<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {
+    LOCAL.with(|local| {
+        // SAFETY: the pointer is set by `WorkerGuard`, which outlives all that runs on this thread
+        // in between and puts the old one back before its worker goes.
+        f(unsafe { local.worker.get().as_ref() })
+    })
+}
+
+/// Whether this thread runs tasks or a `block_on` right now, so that it must not be blocked.
+pub(crate) fn must_not_block() -> bool {
+    LOCAL.with(|local| local.blocking.get() || !local.worker.get().is_null())
+}
+
+/// Makes a worker the thread's own while the guard lives.
+pub(crate) struct WorkerGuard {
+    previous: *const Worker,
+}
+
+impl WorkerGuard {
+    /// # Safety
+    /// `worker` stays where it is until the guard is dropped.
+    pub(crate) unsafe fn new(worker: &Worker) -> Self {
+        LOCAL.with(|local| Self {
+            previous: local.worker.replace(worker),
+        })
+    }
+}
+
+impl Drop for WorkerGuard {
+    fn drop(&mut self) {
+        LOCAL.with(|local| local.worker.set(self.previous));
+    }
+}
+
+/// Marks the thread as inside a `block_on`.
+pub(crate) struct BlockGuard;
+
+impl BlockGuard {
+    /// # Panics
+    /// Inside a task or another `block_on`.
+    #[track_caller]
+    pub(crate) fn new() -> Self {
+        assert!(
+            !must_not_block(),
+            "`block_on` was called inside a task or another `block_on`: it would block a thread \
+             that has tasks to run; `.await` the future, or `spawn` it"
+        );
+        LOCAL.with(|local| local.blocking.set(true));
+        Self
+    }
+}
+
+impl Drop for BlockGuard {
+    fn drop(&mut self) {
+        LOCAL.with(|local| local.blocking.set(false));
+    }
+}
+
+/// The state of a poll: who is polled, with which budget. Restores what was before.
+pub(crate) struct PollGuard {
+    task: Option<NonNull<Header>>,
+    budget: u32,
+}
+
+impl PollGuard {
+    #[inline]
+    pub(crate) fn new(task: Option<NonNull<Header>>) -> Self {
+        LOCAL.with(|local| {
+            local.forced.set(0);
+            Self {
+                task: local.task.replace(task),
+                budget: local.budget.replace(BUDGET),
+            }
+        })
+    }
+}
+
+impl Drop for PollGuard {
+    #[inline]
+    fn drop(&mut self) {
+        LOCAL.with(|local| {
+            local.task.set(self.task);
+            local.budget.set(self.budget);
+        });
+    }
+}
+
+/// Whether `header` is the task whose poll is going on.
+#[inline]
+pub(crate) fn is_current_task(header: NonNull<Header>) -> bool {
+    LOCAL.with(|local| local.task.get() == Some(header))
+}
+
+/// The task whose poll is going on.
+#[inline]
+pub(crate) fn current_task() -> Option<crate::wake::TaskRef> {
+    let header = LOCAL.with(|local| local.task.get())?;
+    // SAFETY: the poll in progress keeps the task.
+    Some(unsafe { crate::wake::TaskRef::retain(header) })
+}
+
+/// Whether a poll with a budget is going on: of a task, or of a `block_on` that runs tasks itself.
+#[inline]
+pub(crate) fn in_poll() -> bool {
+    LOCAL.with(|local| local.budget.get() != UNLIMITED)
+}
+
+/// Takes one operation out of the budget. `false`: it is used up.
+#[inline]
+pub(crate) fn spend_budget() -> bool {
+    LOCAL.with(|local| match local.budget.get() {
+        UNLIMITED => true,
+        0 => budget_exhausted(local),
+        left => {
+            local.budget.set(left - 1);
+            true
+        }
+    })
+}
+
+#[cold]
+fn budget_exhausted(local: &Local) -> bool {
+    let forced = local.forced.get() + 1;
+    local.forced.set(forced);
+    if forced <= FORCED_LIMIT {
+        return false;
+    }
+    local.forced.set(0);
+    local.budget.set(BUDGET - 1);
+    true
+}
+
+/// The next id of this thread's block; `refill` gives a new block.
+pub(crate) fn next_task_id(refill: impl FnOnce() -> (u64, u64)) -> u64 {
+    LOCAL.with(|local| {
+        let (mut next, mut end) = local.ids.get();
+        if next == end {
+            (next, end) = refill();
+        }
+        local.ids.set((next + 1, end));
+        next
+    })
+}
+
+/// Calls `f` with the runtime that the calling code runs in: the one entered last, or the worker's.
+///
+/// # Panics
+/// Outside a runtime.
+#[track_caller]
+pub(crate) fn with_current<R>(f: impl FnOnce(Arc<Shared>) -> R) -> R {
+    match try_current() {
+        Ok(shared) => f(shared),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The runtime that the calling code runs in.
+pub(crate) fn try_current() -> Result<Arc<Shared>, TryCurrentError> {
+    let entered = LOCAL.with(|local| local.entered.get());
+    let found = if entered > 0 {
+        ENTERED
+            .try_with(|stack| stack.borrow().last().map(|(_, shared)| shared.clone()))
+            .ok()
+            .flatten()
+    } else {
+        None
+    };
+    found
+        .or_else(|| with_worker(|worker| worker.map(|worker| worker.shared().clone())))
+        .ok_or(TryCurrentError::new())
+}
+
+/// Makes a runtime the current one while it lives; guards may be dropped in any order.
+pub(crate) struct Entered {
+    key: usize,
+    /// The stack is this thread's.
+    _not_send: std::marker::PhantomData<*mut ()>,
+}
+
+impl Entered {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let key = LOCAL.with(|local| {
+            local.entered.set(local.entered.get() + 1);
+            // Ids are as good as any other number that no two guards of the thread share.
+            crate::task::Id::next().as_u64() as usize
+        });
+        // While the thread is being torn down there is no stack any more, and nothing to enter.
+        let _ = ENTERED.try_with(|stack| stack.borrow_mut().push((key, shared)));
+        Self {
+            key,
+            _not_send: std::marker::PhantomData,
+        }
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        LOCAL.with(|local| local.entered.set(local.entered.get() - 1));
+        let removed = ENTERED.try_with(|stack| {
+            let mut stack = stack.borrow_mut();
+            let at = stack.iter().rposition(|(key, _)| *key == self.key)?;
+            Some(stack.remove(at))
+        });
+        // The runtime's last reference may go here, with foreign code in its tasks: after the borrow.
+        drop(removed);
+    }
+}

@@ -1,0 +1,33 @@
+//! A work-stealing async runtime whose wake queues are shared with its bounded channels.
+//!
+//! ```
+//! let answer = wakerun::block_on(async {
+//!     let task = wakerun::spawn(async { 6 * 7 });
+//!     task.await.unwrap()
+//! });
+//! assert_eq!(answer, 42);
+//! ```
+//!
+//! - [`Runtime`] and [`Builder`]: worker threads, or all on the caller's thread;
+//! - [`spawn`], [`task`]: tasks, their handles, sets of them;
+//! - [`wake`]: the wake queues, for primitives built into the runtime. `wakerun-channel` is one.
+#![warn(missing_docs)]
+
+mod context;
+mod panics;
+mod runtime;
+mod scheduler;
+pub mod task;
+pub mod wake;
+
+#[doc(hidden)]
+pub mod lock;
+#[doc(hidden)]
+pub mod sync;
+
+pub use runtime::{
+    Builder, EnterGuard, Handle, Runtime, RuntimeFlavor, TryCurrentError, block_on,
+};
+pub use task::{JoinHandle, spawn};
+#[cfg(feature = "macros")]
+pub use wakerun_macros::{main, test};

@@ -1,0 +1,202 @@
+//! The worker of a current-thread runtime, which whoever is in `block_on` takes and runs.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll, Wake, Waker};
+
+use crate::context::{PollGuard, WorkerGuard};
+use crate::scheduler::parker::Parker;
+use crate::scheduler::{Shared, Worker};
+
+/// Tasks that run between two looks at the main future's flag; as many as between two looks at the
+/// injector.
+const TASKS_PER_TURN: usize = 61;
+
+pub(crate) struct CoreSlot {
+    slot: Mutex<Slot>,
+}
+
+struct Slot {
+    /// Absent while some `block_on` runs it, and after shutdown.
+    core: Option<Box<Worker>>,
+    /// Callers of `block_on` that could not have it.
+    waiting: Vec<Arc<Main>>,
+}
+
+/// What wakes one caller of `block_on`.
+struct Main {
+    /// The main future has been woken since its last poll.
+    woken: AtomicBool,
+    /// Where its thread sleeps when another one has the worker.
+    parker: Parker,
+    /// Where it sleeps when it has the worker itself.
+    shared: Arc<Shared>,
+}
+
+impl Wake for Main {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        // AcqRel: pairs with the swap in `take_woken`, and orders the tokens after the flag.
+        if !self.woken.swap(true, Ordering::AcqRel) {
+            // The thread sleeps in one of the two places; a token at the other ends a later sleep
+            // there early, which is harmless.
+            self.parker.unpark();
+            self.shared.remotes[0].parker.unpark();
+        }
+    }
+}
+
+impl Main {
+    fn take_woken(&self) -> bool {
+        self.woken.swap(false, Ordering::AcqRel)
+    }
+}
+
+// SAFETY: a `Worker` is used by one thread at a time, the one that took it out of the slot; what it
+// holds (a ring of tasks, cells, a counted reference) may move between threads.
+unsafe impl Send for Slot {}
+
+impl CoreSlot {
+    pub(super) fn new(core: Worker) -> Self {
+        Self {
+            slot: Mutex::new(Slot {
+                core: Some(Box::new(core)),
+                waiting: Vec::new(),
+            }),
+        }
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Slot> {
+        self.slot
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub(super) fn block_on<F: Future>(&self, shared: &Arc<Shared>, future: F) -> F::Output {
+        let main = Arc::new(Main {
+            woken: AtomicBool::new(true),
+            parker: Parker::new(),
+            shared: shared.clone(),
+        });
+        main.parker.attach();
+        let waker = Waker::from(main.clone());
+        let mut cx = Context::from_waker(&waker);
+        let mut future = pin!(future);
+        loop {
+            let core = {
+                let mut slot = self.slot();
+                let core = slot.core.take();
+                if core.is_none() && !slot.waiting.iter().any(|other| Arc::ptr_eq(other, &main)) {
+                    slot.waiting.push(main.clone());
+                }
+                core
+            };
+            if let Some(core) = core {
+                // Puts the worker back on every way out, also when the future panics.
+                let core = Running {
+                    slot: self,
+                    core: Some(core),
+                    main: &main,
+                };
+                if let Some(output) = core.run(&main, |main_cx| future.as_mut().poll(main_cx), &mut cx) {
+                    return output;
+                }
+            } else {
+                if main.take_woken()
+                    && let Poll::Ready(output) = future.as_mut().poll(&mut cx)
+                {
+                    self.slot().waiting.retain(|other| !Arc::ptr_eq(other, &main));
+                    return output;
+                }
+                main.parker.park();
+            }
+        }
+    }
+
+    /// Drops the tasks here, if no `block_on` is under way; else that one does.
+    pub(super) fn shut_down(&self, shared: &Shared) {
+        let core = self.slot().core.take();
+        if let Some(core) = core {
+            shared.worker_left(&core);
+        } else {
+            shared.remotes[0].parker.unpark();
+        }
+    }
+}
+
+/// The worker, taken out of the slot.
+struct Running<'a> {
+    slot: &'a CoreSlot,
+    core: Option<Box<Worker>>,
+    main: &'a Arc<Main>,
+}
+
+impl Running<'_> {
+    /// Runs tasks and the main future. `None`: the runtime has been shut down meanwhile, and the
+    /// main future has to go on alone.
+    fn run<T>(
+        mut self,
+        main: &Main,
+        mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
+        cx: &mut Context<'_>,
+    ) -> Option<T> {
+        let core = self.core.as_ref()?;
+        // SAFETY: the box keeps the worker in place, and `self` outlives the guard.
+        let guard = unsafe { WorkerGuard::new(core) };
+        core.remote().parker.attach();
+        let output = loop {
+            if core.shared().is_shut_down() {
+                break None;
+            }
+            if main.take_woken() {
+                let budget = PollGuard::new(None);
+                let polled = poll(cx);
+                drop(budget);
+                core.hook.run();
+                if let Poll::Ready(output) = polled {
+                    break Some(output);
+                }
+            }
+            if !(0..TASKS_PER_TURN).all(|_| core.run_one()) {
+                core.park_unless(|| main.woken.load(Ordering::Acquire));
+            }
+        };
+        drop(guard);
+        if output.is_none()
+            && let Some(core) = self.core.take()
+        {
+            core.shared().worker_left(&core);
+        }
+        output
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let waiting = {
+            let mut slot = self.slot.slot();
+            slot.waiting
+                .retain(|other| !Arc::ptr_eq(other, self.main));
+            if let Some(core) = self.core.take() {
+                if core.shared().is_shut_down() {
+                    // The shutdown found the slot empty and left the tasks to this thread.
+                    drop(slot);
+                    core.hook.clear();
+                    core.shared().worker_left(&core);
+                    return;
+                }
+                core.hook.clear();
+                slot.core = Some(core);
+            }
+            std::mem::take(&mut slot.waiting)
+        };
+        for main in waiting {
+            main.parker.unpark();
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The scheduler: what all workers of a runtime share, and how tasks get into its queues.
+//!
+//! A runnable task stands in exactly one place: a worker's next slot, a worker's ring, the injector,
+//! a wake batch under way, or under the poll itself.
+
+mod hook;
+pub(crate) mod idle;
+pub(crate) mod parker;
+pub(crate) mod remote;
+mod shutdown;
+mod worker;
+mod worth;
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use concurrent_queue::ConcurrentQueue;
+use crossbeam_utils::CachePadded;
+use st3::fifo;
+
+use crate::context;
+use crate::runtime::{CoreSlot, Hooks};
+use crate::task::header::Task;
+use crate::task::owned::OwnedTasks;
+use crate::task::{Id, JoinHandle, cell};
+use idle::Idle;
+use remote::Remote;
+pub(crate) use shutdown::Shutdown;
+pub(crate) use worker::Worker;
+
+/// Where a woken task goes among those that its worker has to run.
+///
+/// ```
+/// use wakerun::wake::{Place, wake};
+///
+/// // A waker of no task is simply woken.
+/// wake(std::task::Waker::noop(), Place::Next);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Run it next: what it needs has just been touched. For the one receiver of a message.
+    Next,
+    /// Run it after what is queued already. For one of many, such as a line of senders.
+    Tail,
+}
+
+/// What the workers, handles and tasks of one runtime share.
+pub(crate) struct Shared {
+    pub(crate) remotes: Box<[CachePadded<Remote>]>,
+    /// Tasks spawned or woken from outside, and what overflows a worker's ring.
+    pub(crate) injector: ConcurrentQueue<Task>,
+    pub(crate) idle: Idle,
+    pub(crate) owned: OwnedTasks,
+    pub(crate) hooks: Hooks,
+    pub(crate) keep_together: bool,
+    /// Whether workers have threads of their own.
+    pub(crate) multi_thread: bool,
+    pub(crate) shutdown: Shutdown,
+    /// Only on a current-thread runtime: its worker, for whoever is in `block_on`. The worker counts
+    /// a reference to this struct; shutdown takes it out.
+    pub(crate) core: OnceLock<CoreSlot>,
+    shut_down: AtomicBool,
+}
+
+impl Shared {
+    /// The shared part, and the rings to build the workers from.
+    pub(crate) fn new(
+        workers: usize,
+        multi_thread: bool,
+        keep_together: bool,
+        hooks: Hooks,
+    ) -> (Arc<Self>, Vec<fifo::Worker<Task>>) {
+        let rings: Vec<_> = (0..workers)
+            .map(|_| fifo::Worker::new(worker::RING))
+            .collect();
+        let remotes = rings
+            .iter()
+            .map(|ring| CachePadded::new(Remote::new(ring.stealer())))
+            .collect();
+        let shared = Arc::new(Self {
+            remotes,
+            injector: ConcurrentQueue::unbounded(),
+            idle: Idle::new(workers),
+            owned: OwnedTasks::new(workers),
+            hooks,
+            keep_together,
+            multi_thread,
+            shutdown: Shutdown::new(workers),
+            core: OnceLock::new(),
+            shut_down: AtomicBool::new(false),
+        });
+        (shared, rings)
+    }
+
+    #[inline]
+    pub(crate) fn is_shut_down(&self) -> bool {
+        self.shut_down.load(Ordering::Acquire)
+    }
+
+    /// Queues a task from a thread that is no worker of this runtime.
+    pub(crate) fn inject(&self, task: Task) {
+        self.inject_quietly(task);
+        self.notify_for_injected();
+    }
+
+    /// Puts a task into the injector without telling anyone.
+    fn inject_quietly(&self, task: Task) {
+        // After shutdown the injector is closed; the entry is dropped, and the task itself, which
+        // stands in the list, has been or will be cancelled by the thread that shuts down.
+        drop(self.injector.push(task));
+    }
+
+    /// Wakes a worker for what has been put into the injector, unless one is looking already.
+    fn notify_for_injected(&self) {
+        if let Some(worker) = self.idle.worker_to_notify() {
+            self.remotes[worker].parker.unpark();
+        }
+    }
+
+    /// Wakes a worker, if one sleeps.
+    fn notify_one(&self) {
+        if let Some(worker) = self.idle.notify_one() {
+            self.remotes[worker].parker.unpark();
+        }
+    }
+}
+
+/// Queues a runnable task: on this thread's worker if it is one of the task's runtime.
+#[inline]
+pub(crate) fn schedule(task: Task, place: Place) {
+    context::with_worker(|worker| match worker {
+        Some(worker) if is_of(&task, worker) => worker.push(task, place),
+        _ => inject(task),
+    });
+}
+
+/// Whether a task belongs to this worker's runtime.
+#[inline]
+pub(crate) fn is_of(task: &Task, worker: &Worker) -> bool {
+    Arc::ptr_eq(&task.header().shared, worker.shared())
+}
+
+/// Queues a task from outside its runtime.
+fn inject(task: Task) {
+    // The task may run, end and be freed as soon as it is queued, and the runtime with it.
+    let shared = task.header().shared.clone();
+    shared.inject(task);
+}
+
+/// Makes a task and queues it.
+pub(crate) fn spawn<F>(
+    shared: Arc<Shared>,
+    future: F,
+    name: Option<Box<str>>,
+) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    context::with_worker(|worker| {
+        let worker = worker.filter(|worker| Arc::ptr_eq(worker.shared(), &shared));
+        let id = Id::next();
+        let shards = shared.owned.shard_count();
+        let shard = worker.map_or(id.as_u64() as usize % shards, Worker::index);
+        let header = cell::allocate(future, shared, shard, id, name);
+        // SAFETY: a new task counts a reference for its handle, of type `F::Output`...
+        let handle = unsafe { JoinHandle::new(header) };
+        // SAFETY: ...and one for its queue entry.
+        let task = unsafe { Task::from_raw(header) };
+        if !task.header().shared.owned.insert(&task) {
+            shutdown::cancel_unlisted(task);
+        } else if let Some(worker) = worker {
+            worker.push_spawned(task);
+        } else {
+            inject(task);
+        }
+        handle
+    })
+}

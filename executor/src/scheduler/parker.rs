@@ -1,0 +1,115 @@
+//! Puts one thread to sleep until it is told otherwise, with a token that is never lost.
+//!
+//! The token is ours and not `std`'s: code of a task may call `thread::park` itself and take a token
+//! that was meant for the scheduler, and may leave one behind.
+
+use std::time::{Duration, Instant};
+
+use crate::lock::Lock;
+use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::thread::{self, Thread};
+
+const EMPTY: u32 = 0;
+const PARKED: u32 = 1;
+const NOTIFIED: u32 = 2;
+
+/// A sleeping place for one thread at a time.
+#[derive(Debug)]
+pub(crate) struct Parker {
+    state: AtomicU32,
+    /// Who sleeps here; set before `state` becomes PARKED for the first time.
+    thread: Lock<Option<Thread>>,
+}
+
+impl Parker {
+    pub(crate) fn new() -> Self {
+        Self {
+            state: AtomicU32::new(EMPTY),
+            thread: Lock::new(None),
+        }
+    }
+
+    /// Says that the calling thread is the one that will park here.
+    pub(crate) fn attach(&self) {
+        let old = self.thread.lock().replace(thread::current());
+        drop(old);
+    }
+
+    /// Sleeps until a token is there, and takes it.
+    pub(crate) fn park(&self) {
+        if self.prepare() {
+            return;
+        }
+        loop {
+            thread::park();
+            if self.take_token() {
+                return;
+            }
+        }
+    }
+
+    /// Sleeps until a token is there, and takes it, or until the time is over. `true`: a token.
+    #[cfg(not(loom))]
+    pub(crate) fn park_timeout(&self, timeout: Duration) -> bool {
+        if self.prepare() {
+            return true;
+        }
+        let start = Instant::now();
+        loop {
+            let left = timeout.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                // One exchange decides whether a token came at the last moment.
+                return self.state.swap(EMPTY, Ordering::Acquire) == NOTIFIED;
+            }
+            std::thread::park_timeout(left);
+            if self.take_token() {
+                return true;
+            }
+        }
+    }
+
+    /// Under loom there is no time: a timeout is a park that may end at once.
+    #[cfg(loom)]
+    pub(crate) fn park_timeout(&self, _timeout: Duration) -> bool {
+        let _ = Instant::now;
+        if self.prepare() {
+            return true;
+        }
+        thread::yield_now();
+        self.state.swap(EMPTY, Ordering::Acquire) == NOTIFIED
+    }
+
+    /// `true`: there was a token already.
+    fn prepare(&self) -> bool {
+        match self
+            .state
+            .compare_exchange(EMPTY, PARKED, Ordering::Relaxed, Ordering::Relaxed)
+        {
+            Ok(_) => false,
+            Err(_) => {
+                // Only NOTIFIED can stand here: one thread parks. Acquire pairs with `unpark`.
+                let old = self.state.swap(EMPTY, Ordering::Acquire);
+                debug_assert_eq!(old, NOTIFIED);
+                true
+            }
+        }
+    }
+
+    fn take_token(&self) -> bool {
+        // Acquire pairs with the Release in `unpark`: what the waker did before is visible.
+        self.state
+            .compare_exchange(NOTIFIED, EMPTY, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Leaves a token, and ends the sleep if there is one.
+    pub(crate) fn unpark(&self) {
+        // Release pairs with the Acquire of whoever takes the token.
+        if self.state.swap(NOTIFIED, Ordering::Release) == PARKED {
+            let thread = self.thread.lock().clone();
+            if let Some(thread) = thread {
+                thread.unpark();
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The side of a worker that other threads see.
+
+use std::ptr::NonNull;
+
+use st3::fifo::Stealer;
+
+use super::parker::Parker;
+use super::worth::{UNKNOWN_MEAN_NS, worth_a_worker};
+use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use crate::task::header::{Header, Task};
+
+pub(crate) struct Remote {
+    /// The other end of the worker's ring.
+    pub(crate) stealer: Stealer<Task>,
+    pub(crate) next: NextSlot,
+    pub(crate) parker: Parker,
+    /// Polls so far; stands still during a long one, and while the worker sleeps.
+    polls: AtomicU32,
+    /// The mean time of the last polls, in nanoseconds.
+    mean_ns: AtomicU32,
+}
+
+impl Remote {
+    pub(crate) fn new(stealer: Stealer<Task>) -> Self {
+        Self {
+            stealer,
+            next: NextSlot::new(),
+            parker: Parker::new(),
+            polls: AtomicU32::new(0),
+            mean_ns: AtomicU32::new(UNKNOWN_MEAN_NS),
+        }
+    }
+
+    /// How many polls the worker has done, modulo 2³². Relaxed: a look that comes early sees one
+    /// poll less, and the next look makes up for it.
+    pub(crate) fn polls(&self) -> u32 {
+        self.polls.load(Ordering::Relaxed)
+    }
+
+    /// Counts a poll; the owner only.
+    #[inline]
+    pub(crate) fn count_poll(&self) {
+        let polls = self.polls.load(Ordering::Relaxed);
+        self.polls.store(polls.wrapping_add(1), Ordering::Relaxed);
+    }
+
+    pub(crate) fn mean_ns(&self) -> u32 {
+        self.mean_ns.load(Ordering::Relaxed)
+    }
+
+    /// Relaxed: a stale mean costs a wake too many or a millisecond.
+    pub(crate) fn set_mean_ns(&self, mean: u32) {
+        self.mean_ns.store(mean, Ordering::Relaxed);
+    }
+
+    /// How many of `queued` tasks a thief may take: half, or none if they are not worth it.
+    pub(crate) fn share(&self, queued: usize) -> usize {
+        if worth_a_worker(queued, self.mean_ns()) {
+            queued - queued / 2
+        } else {
+            0
+        }
+    }
+}
+
+/// The task that its worker runs next, before its ring: the receiver of a message just sent.
+///
+/// Only the owner fills it; anyone may empty it (a thief does when the owner is stuck in a poll).
+pub(crate) struct NextSlot(AtomicPtr<Header>);
+
+impl NextSlot {
+    fn new() -> Self {
+        Self(AtomicPtr::new(std::ptr::null_mut()))
+    }
+
+    /// Puts a task in; the owner only. Returns the one that stood there.
+    #[inline]
+    pub(crate) fn put(&self, task: Task) -> Option<Task> {
+        let task = task.into_raw().as_ptr();
+        // Nobody else fills the slot, so an empty one needs no exchange. Release pairs with the
+        // Acquire of whoever takes the task.
+        if self.0.load(Ordering::Relaxed).is_null() {
+            self.0.store(task, Ordering::Release);
+            return None;
+        }
+        Self::own(self.0.swap(task, Ordering::AcqRel))
+    }
+
+    /// Takes the task out.
+    #[inline]
+    pub(crate) fn take(&self) -> Option<Task> {
+        if self.0.load(Ordering::Relaxed).is_null() {
+            return None;
+        }
+        Self::own(self.0.swap(std::ptr::null_mut(), Ordering::Acquire))
+    }
+
+    #[inline]
+    fn own(task: *mut Header) -> Option<Task> {
+        // SAFETY: the slot's reference was counted when the task was put in, and the exchange that
+        // removed the pointer handed it to this thread alone.
+        NonNull::new(task).map(|task| unsafe { Task::from_raw(task) })
+    }
+}

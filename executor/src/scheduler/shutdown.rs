@@ -1,0 +1,132 @@
+//! The end of a runtime: workers leave, tasks are dropped outside every lock on one thread.
+
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::{Shared, Worker};
+use crate::task::header::{Task, free};
+
+/// How far the shutdown is.
+pub(crate) struct Shutdown {
+    progress: Mutex<Progress>,
+    changed: Condvar,
+}
+
+struct Progress {
+    /// Workers that have not left their loop.
+    working: usize,
+    /// All tasks are gone.
+    done: bool,
+}
+
+impl Shutdown {
+    pub(crate) fn new(workers: usize) -> Self {
+        Self {
+            progress: Mutex::new(Progress {
+                working: workers,
+                done: false,
+            }),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Waits until all tasks are gone. `false`: the time is over first.
+    pub(crate) fn wait(&self, timeout: Option<Duration>) -> bool {
+        let start = Instant::now();
+        let mut progress = self.progress();
+        while !progress.done {
+            progress = match timeout {
+                None => self
+                    .changed
+                    .wait(progress)
+                    .unwrap_or_else(|poisoned| poisoned.into_inner()),
+                Some(timeout) => {
+                    let left = timeout.saturating_sub(start.elapsed());
+                    if left.is_zero() {
+                        return false;
+                    }
+                    // Some systems refuse to wait for centuries; an hour at a time is as good.
+                    let left = left.min(Duration::from_secs(3600));
+                    self.changed
+                        .wait_timeout(progress, left)
+                        .unwrap_or_else(|poisoned| poisoned.into_inner())
+                        .0
+                }
+            };
+        }
+        true
+    }
+}
+
+impl Shared {
+    /// Tells everyone that it is over: no task is taken on any more, workers leave their loops.
+    pub(crate) fn begin_shutdown(&self) {
+        self.shut_down.store(true, Ordering::SeqCst);
+        self.owned.close();
+        self.injector.close();
+        // A worker that went to sleep before it could see the flag is on the list; one that comes
+        // later looks at the flag after it has announced itself (the fences of `idle.rs`).
+        std::sync::atomic::fence(Ordering::SeqCst);
+        while let Some(worker) = self.idle.notify_one() {
+            self.remotes[worker].parker.unpark();
+        }
+    }
+
+    /// A worker has left its loop; the last one drops the tasks.
+    pub(crate) fn worker_left(&self, worker: &Worker) {
+        worker.abandon_queues();
+        let last = {
+            let mut progress = self.shutdown.progress();
+            progress.working -= 1;
+            progress.working == 0
+        };
+        if last {
+            self.drop_tasks();
+            self.shutdown.progress().done = true;
+            self.shutdown.changed.notify_all();
+        }
+    }
+
+    /// Drops what is left, with no lock held: destructors may wake, spawn, send and lock.
+    fn drop_tasks(&self) {
+        while let Some(task) = self.owned.pop() {
+            if task.header().state.take_for_shutdown() {
+                task.shut_down();
+                release(task);
+            }
+        }
+        // What stands here are entries of tasks that are gone.
+        while let Ok(entry) = self.injector.pop() {
+            drop(entry);
+        }
+    }
+}
+
+/// Gives back one reference of a task that this thread has shut down, and its stock.
+fn release(task: Task) {
+    if task.header().state.release_completed(1) {
+        // SAFETY: that was the last reference.
+        unsafe { free(task.into_raw()) };
+    } else {
+        // Released just now, so not by the destructor again.
+        let _ = task.into_raw();
+    }
+}
+
+/// Ends a new task that the closed list has refused, with the references of its queue entry and of
+/// the list.
+pub(super) fn cancel_unlisted(task: Task) {
+    if task.header().state.take_for_shutdown() {
+        task.shut_down();
+    }
+    // SAFETY: the list's reference was counted at birth and is this function's.
+    drop(unsafe { Task::from_raw(task.as_ptr()) });
+    release(task);
+}

@@ -1,0 +1,488 @@
+//! One worker: its queues, and the loop that takes tasks out of them.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use st3::fifo;
+
+use super::hook::HookSlot;
+use super::remote::Remote;
+use super::worth::{UNKNOWN_MEAN_NS, worth_a_worker};
+use super::{Place, Shared};
+use crate::context::PollGuard;
+use crate::task::header::{Task, free};
+use crate::task::state::{End, Start};
+
+/// Tasks that a worker's ring holds; more go to the injector. A power of two, as the ring wants.
+pub(crate) const RING: usize = 256;
+/// Turns between two looks at the injector when polls are short. Prime, against resonance with
+/// loops of tasks; the number of the Go scheduler and of tokio.
+const INJECTOR_INTERVAL: u32 = 61;
+/// Turns between two looks before polls have been measured.
+const UNMEASURED_INTERVAL: u32 = 16;
+/// A task from outside waits about this long at most while the worker has work of its own.
+const INJECTOR_PATIENCE_NS: u32 = 1_000_000;
+/// Tasks that a worker takes from the injector at a time, at most.
+const INJECTOR_BATCH: usize = 64;
+/// Runs out of the next slot in a row before the ring gets its turn.
+const NEXT_IN_A_ROW: u32 = 3;
+/// Polls between two readings of the clock.
+const POLLS_PER_READING: u32 = 32;
+/// How often a parked worker looks at the others while any of them runs.
+const WATCH_INTERVAL: Duration = Duration::from_millis(1);
+/// Looks at a sleeping runtime before the watcher sleeps, too: a runtime that is woken a few
+/// hundred times a second keeps its watcher, and needs not wake it each time.
+const IDLE_LOOKS: u32 = 4;
+
+/// The worker's side that only its own thread touches.
+pub(crate) struct Worker {
+    shared: Arc<Shared>,
+    index: usize,
+    ring: fifo::Worker<Task>,
+    pub(crate) hook: HookSlot,
+    turn: Cell<u32>,
+    next_in_a_row: Cell<u32>,
+    injector_interval: Cell<u32>,
+    /// When the clock was last read, and how many polls ago.
+    reading: Cell<(Option<Instant>, u32)>,
+    searching: Cell<bool>,
+    random: Cell<u32>,
+    /// The other workers' poll counts at the watch's last look.
+    seen: RefCell<Vec<u32>>,
+}
+
+impl Worker {
+    pub(crate) fn new(shared: Arc<Shared>, index: usize, ring: fifo::Worker<Task>) -> Self {
+        let workers = shared.remotes.len();
+        Self {
+            shared,
+            index,
+            ring,
+            hook: HookSlot::new(),
+            turn: Cell::new(0),
+            next_in_a_row: Cell::new(0),
+            injector_interval: Cell::new(UNMEASURED_INTERVAL),
+            reading: Cell::new((None, 0)),
+            searching: Cell::new(false),
+            random: Cell::new((index as u32).wrapping_mul(0x9E37_79B9) | 1),
+            seen: RefCell::new(vec![0; workers]),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
+
+    #[inline]
+    pub(crate) fn remote(&self) -> &Remote {
+        &self.shared.remotes[self.index]
+    }
+
+    // ---- putting tasks in
+
+    /// Queues a task; from this worker's thread.
+    #[inline]
+    pub(crate) fn push(&self, task: Task, place: Place) {
+        match place {
+            Place::Next => {
+                if let Some(displaced) = self.remote().next.put(task) {
+                    self.push_ring(displaced);
+                }
+            }
+            Place::Tail => self.push_ring(task),
+        }
+        self.consider_notify(false);
+    }
+
+    /// Queues a spawned task; its polls are unknown, so it always counts as worth a wake.
+    pub(crate) fn push_spawned(&self, task: Task) {
+        self.push_ring(task);
+        self.consider_notify(true);
+    }
+
+    /// Queues tasks as one batch: one store makes all visible, at most one worker is notified.
+    pub(crate) fn push_batch(&self, tasks: impl ExactSizeIterator<Item = Task>) {
+        if tasks.len() <= self.ring.spare_capacity() {
+            self.ring.extend(tasks);
+        } else {
+            tasks.for_each(|task| self.push_ring(task));
+        }
+        self.consider_notify(false);
+    }
+
+    #[inline]
+    fn push_ring(&self, task: Task) {
+        if let Err(task) = self.ring.push(task) {
+            self.overflow(task);
+        }
+    }
+
+    /// The ring is full: half of it and the new task go to the injector, where all find them.
+    #[cold]
+    fn overflow(&self, task: Task) {
+        if let Ok(half) = self.ring.drain(|queued| queued / 2) {
+            half.for_each(|task| self.shared.inject_quietly(task));
+        }
+        self.shared.inject_quietly(task);
+        self.shared.notify_for_injected();
+    }
+
+    /// Draws in another worker if the queued work is worth it, or if nobody is on watch.
+    #[inline]
+    fn consider_notify(&self, worth_it: bool) {
+        let idle = self.shared.idle.relaxed();
+        if idle.parked() == 0 || idle.searching() > 0 {
+            return;
+        }
+        if worth_it || !idle.watched() || self.worth_helping() {
+            self.shared.notify_one();
+        }
+    }
+
+    /// Whether this worker's ring holds work for two.
+    fn worth_helping(&self) -> bool {
+        let queued = RING - self.ring.spare_capacity();
+        !self.shared.keep_together || worth_a_worker(queued, self.remote().mean_ns())
+    }
+
+    // ---- taking tasks out
+
+    /// The next task of this worker's own queues, or of the injector when its turn has come.
+    pub(crate) fn next_task(&self) -> Option<Task> {
+        let turn = self.turn.get() + 1;
+        if turn >= self.injector_interval.get() {
+            self.turn.set(0);
+            if let Ok(task) = self.shared.injector.pop() {
+                return Some(task);
+            }
+        } else {
+            self.turn.set(turn);
+        }
+        let next = &self.remote().next;
+        if self.next_in_a_row.get() < NEXT_IN_A_ROW {
+            if let Some(task) = next.take() {
+                self.next_in_a_row.set(self.next_in_a_row.get() + 1);
+                return Some(task);
+            }
+        } else if let Some(task) = next.take() {
+            // Three in a row are two tasks that talk to each other; the others are served first.
+            self.push_ring(task);
+        }
+        self.next_in_a_row.set(0);
+        self.ring.pop()
+    }
+
+    /// Takes a fair share out of the injector.
+    fn take_injected(&self) -> Option<Task> {
+        let injector = &self.shared.injector;
+        let task = injector.pop().ok()?;
+        let share = (injector.len() / self.shared.remotes.len())
+            .min(INJECTOR_BATCH)
+            .min(self.ring.spare_capacity());
+        self.ring.extend((0..share).map_while(|_| injector.pop().ok()));
+        Some(task)
+    }
+
+    /// Looks everywhere for work. Afterwards this worker is a searcher unless it found some.
+    fn search(&self) -> Option<Task> {
+        if !self.searching.replace(true) {
+            self.shared.idle.start_searching();
+        }
+        let task = self.take_injected().or_else(|| self.steal())?;
+        self.stop_searching();
+        Some(task)
+    }
+
+    /// A searcher has found work; the last of them sees to what else there is.
+    fn stop_searching(&self) {
+        if !self.searching.replace(false) {
+            return;
+        }
+        if self.shared.idle.stop_searching()
+            && (!self.shared.injector.is_empty() || self.worth_helping())
+        {
+            self.shared.notify_one();
+        }
+    }
+
+    /// The watcher leaves with a rescued task: somebody else has to look after the sleeping rest.
+    fn hand_over_watch(&self) {
+        let idle = self.shared.idle.relaxed();
+        if idle.parked() > 0 && idle.searching() == 0 && !idle.watched() {
+            self.shared.notify_one();
+        }
+    }
+
+    /// Steals half of somebody's ring, beginning anywhere.
+    fn steal(&self) -> Option<Task> {
+        let workers = self.shared.remotes.len();
+        let start = self.random_below(workers);
+        (0..workers)
+            .map(|step| (start + step) % workers)
+            .filter(|victim| *victim != self.index)
+            .find_map(|victim| {
+                let victim = &*self.shared.remotes[victim];
+                let keep_together = self.shared.keep_together;
+                let share = |queued: usize| {
+                    if keep_together {
+                        victim.share(queued)
+                    } else {
+                        queued - queued / 2
+                    }
+                };
+                victim.stealer.steal(&self.ring, share).ok()?;
+                // What is true of the victim's tasks is true of those taken from it.
+                self.remote().set_mean_ns(victim.mean_ns());
+                self.ring.pop()
+            })
+    }
+
+    /// Takes work from a worker that has been in one poll since the last look.
+    fn rescue(&self, victim: &Remote) -> Option<Task> {
+        // Its polls are not what they were.
+        victim.set_mean_ns(UNKNOWN_MEAN_NS);
+        let stolen = victim
+            .stealer
+            .steal(&self.ring, |queued| queued - queued / 2)
+            .is_ok();
+        let next = victim.next.take();
+        match next {
+            Some(task) => Some(task),
+            None if stolen => self.ring.pop(),
+            None => None,
+        }
+    }
+
+    fn random_below(&self, bound: usize) -> usize {
+        let mut x = self.random.get();
+        x ^= x << 13;
+        x ^= x >> 17;
+        x ^= x << 5;
+        self.random.set(x);
+        x as usize % bound
+    }
+
+    // ---- running
+
+    /// The loop of a worker thread, until shutdown.
+    pub(crate) fn run(&self) {
+        self.remote().parker.attach();
+        while !self.shared.is_shut_down() {
+            // A worker that was notified counts as searching until it has found something.
+            let own = if self.searching.get() {
+                None
+            } else {
+                self.next_task()
+            };
+            if let Some(task) = own.or_else(|| self.search()) {
+                self.run_task(task);
+            } else if let Some(task) = self.park() {
+                self.stop_searching();
+                self.hand_over_watch();
+                self.run_task(task);
+            }
+        }
+        self.stop_searching();
+    }
+
+    /// Runs one task on a current-thread runtime, if there is one to run.
+    pub(crate) fn run_one(&self) -> bool {
+        let Some(task) = self.next_task().or_else(|| self.take_injected()) else {
+            return false;
+        };
+        self.run_task(task);
+        true
+    }
+
+    /// Turns a queue entry into a poll.
+    #[inline]
+    pub(crate) fn run_task(&self, task: Task) {
+        let header = task.header();
+        let over = match task.start() {
+            Start::Stale => return,
+            Start::Poll => {
+                let poll = PollGuard::new(Some(task.as_ptr()));
+                header.advance_epoch();
+                // SAFETY: `start` gave this thread RUNNING.
+                let over = unsafe { (header.vtable.poll)(task.as_ptr()) };
+                header.advance_epoch();
+                drop(poll);
+                over
+            }
+            Start::Cancel => {
+                let poll = PollGuard::new(Some(task.as_ptr()));
+                // SAFETY: as above.
+                unsafe { (header.vtable.cancel)(task.as_ptr()) };
+                drop(poll);
+                true
+            }
+        };
+        self.hook.run();
+        self.count_poll();
+        if over {
+            self.finish(task);
+        } else {
+            match header.state.end_pending() {
+                // The reference is in the task's stock.
+                End::Idle => drop(task.into_raw()),
+                End::Requeue => self.push(task, Place::Tail),
+            }
+        }
+    }
+
+    /// Settles a task whose output is in place.
+    fn finish(&self, task: Task) {
+        task.settle();
+        let listed = self.shared.owned.remove(&task);
+        if task.header().state.release_completed(1 + usize::from(listed)) {
+            // SAFETY: those were the last references.
+            unsafe { free(task.into_raw()) };
+        } else {
+            // Released just now, so not by the destructor again.
+            let _ = task.into_raw();
+        }
+    }
+
+    /// Counts a poll, and reads the clock every now and then.
+    #[inline]
+    fn count_poll(&self) {
+        self.remote().count_poll();
+        let (start, polls) = self.reading.get();
+        if polls + 1 < POLLS_PER_READING {
+            self.reading.set((start, polls + 1));
+        } else {
+            self.read_clock(start);
+        }
+    }
+
+    #[cold]
+    fn read_clock(&self, start: Option<Instant>) {
+        let now = Instant::now();
+        if let Some(start) = start {
+            let mean = (now - start).as_nanos() / u128::from(POLLS_PER_READING);
+            let mean = u32::try_from(mean).unwrap_or(UNKNOWN_MEAN_NS - 1).max(1);
+            self.remote().set_mean_ns(mean);
+            let interval = (INJECTOR_PATIENCE_NS / mean).clamp(1, INJECTOR_INTERVAL);
+            self.injector_interval.set(interval);
+        }
+        self.reading.set((Some(now), 0));
+    }
+
+    /// Forgets what was measured: the next polls may be of another kind.
+    fn forget_mean(&self) {
+        self.reading.set((None, 0));
+        self.injector_interval.set(UNMEASURED_INTERVAL);
+        self.remote().set_mean_ns(UNKNOWN_MEAN_NS);
+    }
+
+    // ---- sleeping
+
+    /// Sleeps until notified. Returns a task if it rescued one; this worker is a searcher then, and
+    /// if it was notified.
+    fn park(&self) -> Option<Task> {
+        self.hook.clear();
+        self.forget_mean();
+        let watch = self
+            .shared
+            .idle
+            .announce(self.index, self.searching.replace(false));
+        // The sleeper's third step.
+        if !self.shared.injector.is_empty() || self.shared.is_shut_down() {
+            self.wake_up();
+            return None;
+        }
+        self.shared.hooks.on_park();
+        let rescued = if watch { self.keep_watch() } else { None };
+        if rescued.is_none() && !self.searching.get() {
+            self.remote().parker.park();
+            self.searching.set(true);
+        }
+        self.shared.hooks.on_unpark();
+        rescued
+    }
+
+    /// Sleeps on a current-thread runtime, until notified or until the main future's waker unparks;
+    /// not if `reason` says so.
+    pub(crate) fn park_unless(&self, reason: impl FnOnce() -> bool) {
+        self.hook.clear();
+        self.forget_mean();
+        // A lone worker has nobody to watch.
+        let _ = self.shared.idle.announce(self.index, false);
+        if self.shared.injector.is_empty() && !self.shared.is_shut_down() && !reason() {
+            self.shared.hooks.on_park();
+            self.remote().parker.park();
+            self.shared.hooks.on_unpark();
+        }
+        // Still on the list if it was not work that ended the sleep. If it is off, a token may be
+        // left behind; it ends the next sleep early, and nothing is lost by that.
+        let _ = self.shared.idle.retract(self.index);
+        let _ = self.shared.idle.stop_searching();
+    }
+
+    /// Leaves the list of sleepers, by own decision or because somebody took this worker off it.
+    fn wake_up(&self) {
+        if !self.shared.idle.retract(self.index) {
+            // The token is there, or about to be: take it, so that it does not end a later sleep.
+            self.remote().parker.park();
+        }
+        self.searching.set(true);
+    }
+
+    /// Looks at the others every millisecond while any of them runs. On return this worker is a
+    /// searcher, or may sleep without a limit.
+    fn keep_watch(&self) -> Option<Task> {
+        let mut idle_looks = 0;
+        self.look(&mut |_| None);
+        loop {
+            if self.remote().parker.park_timeout(WATCH_INTERVAL) {
+                self.searching.set(true);
+                return None;
+            }
+            if let Some(task) = self.look(&mut |victim| self.rescue(victim)) {
+                self.wake_up();
+                return Some(task);
+            }
+            if self.shared.idle.relaxed().parked() < self.shared.remotes.len() {
+                idle_looks = 0;
+                continue;
+            }
+            idle_looks += 1;
+            if idle_looks >= IDLE_LOOKS && self.shared.idle.stop_watching(self.index) {
+                return None;
+            }
+        }
+    }
+
+    /// One look: calls `stuck` for each other worker that has not moved since the last one.
+    fn look(&self, stuck: &mut dyn FnMut(&Remote) -> Option<Task>) -> Option<Task> {
+        let mut seen = self.seen.borrow_mut();
+        for (index, remote) in self.shared.remotes.iter().enumerate() {
+            let polls = remote.polls();
+            let before = std::mem::replace(&mut seen[index], polls);
+            if index != self.index
+                && before == polls
+                && let Some(task) = stuck(remote)
+            {
+                return Some(task);
+            }
+        }
+        None
+    }
+
+    // ---- leaving
+
+    /// Gives back everything in this worker's queues; the tasks' fate is the list's business.
+    pub(crate) fn abandon_queues(&self) {
+        self.hook.clear();
+        drop(self.remote().next.take());
+        while let Some(task) = self.ring.pop() {
+            drop(task);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The part of a task that does not depend on its future, and the counted reference to it.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::task::Waker;
+
+use super::Id;
+use super::state::{Start, State};
+use crate::scheduler::Shared;
+use crate::sync::UnsafeCell;
+use crate::sync::atomic::{AtomicU64, Ordering};
+
+/// What a task of a concrete future can be asked to do.
+pub(crate) struct VTable {
+    /// Polls the future once; `true`: it is over and its output is in place.
+    ///
+    /// # Safety
+    /// The caller holds RUNNING.
+    pub(crate) poll: unsafe fn(NonNull<Header>) -> bool,
+    /// Drops the future and puts "cancelled" in the output's place.
+    ///
+    /// # Safety
+    /// The caller holds RUNNING.
+    pub(crate) cancel: unsafe fn(NonNull<Header>),
+    /// Drops the output that nobody will ask for.
+    ///
+    /// # Safety
+    /// The task is complete and the caller owns its output.
+    pub(crate) drop_output: unsafe fn(NonNull<Header>),
+    /// Moves the output out, to a `*mut Option<Result<T, JoinError>>` of the task's own `T`.
+    ///
+    /// # Safety
+    /// The task is complete, the caller owns its output, and the pointer is of that type.
+    pub(crate) take_output: unsafe fn(NonNull<Header>, *mut ()),
+    /// Frees the memory.
+    ///
+    /// # Safety
+    /// The caller gave back the last reference.
+    pub(crate) free: unsafe fn(NonNull<Header>),
+}
+
+/// Links of the runtime's list of tasks, guarded by the lock of the task's shard.
+#[derive(Default)]
+pub(crate) struct Links {
+    pub(crate) prev: Option<NonNull<Header>>,
+    pub(crate) next: Option<NonNull<Header>>,
+    pub(crate) linked: bool,
+}
+
+/// The head of every task's memory.
+pub(crate) struct Header {
+    pub(crate) state: State,
+    /// How often a poll began or ended: odd while the task is polled. Written by the poller only.
+    epoch: AtomicU64,
+    pub(crate) vtable: &'static VTable,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) links: UnsafeCell<Links>,
+    /// Which shard of the list holds the task.
+    pub(crate) shard: usize,
+    pub(crate) id: Id,
+    pub(crate) name: Option<Box<str>>,
+    /// See the second table of `state.rs` for who may touch it.
+    pub(crate) join_waker: UnsafeCell<Option<Waker>>,
+}
+
+impl Header {
+    pub(crate) fn new(
+        vtable: &'static VTable,
+        shared: Arc<Shared>,
+        shard: usize,
+        id: Id,
+        name: Option<Box<str>>,
+    ) -> Self {
+        Self {
+            state: State::new(),
+            epoch: AtomicU64::new(0),
+            vtable,
+            shared,
+            links: UnsafeCell::new(Links::default()),
+            shard,
+            id,
+            name,
+            join_waker: UnsafeCell::new(None),
+        }
+    }
+
+    /// The task's epoch; see [`crate::wake::TaskRef::epoch`].
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// Moves the epoch on; only the poller calls it, so a load and a store suffice.
+    #[inline]
+    pub(crate) fn advance_epoch(&self) {
+        let epoch = self.epoch.load(Ordering::Relaxed);
+        // Release pairs with the Acquire in `epoch`: who sees the poll over sees what it did.
+        self.epoch.store(epoch.wrapping_add(1), Ordering::Release);
+    }
+}
+
+/// A counted reference to a task: what stands in the queues.
+pub(crate) struct Task(NonNull<Header>);
+
+// SAFETY: the future behind it is `Send` (demanded at spawn) and is touched only under RUNNING; the
+// rest of the header is atomics, immutable fields and cells with one owner at a time.
+unsafe impl Send for Task {}
+// SAFETY: a shared `Task` gives access to the header only, whose parts are as said above.
+unsafe impl Sync for Task {}
+
+impl Task {
+    /// Takes over a reference that `header` counts already.
+    ///
+    /// # Safety
+    /// The task is alive, and the caller gives this reference away.
+    #[inline]
+    pub(crate) unsafe fn from_raw(header: NonNull<Header>) -> Self {
+        Self(header)
+    }
+
+    /// The reference as a pointer; it stays counted.
+    #[inline]
+    pub(crate) fn into_raw(self) -> NonNull<Header> {
+        let header = self.0;
+        std::mem::forget(self);
+        header
+    }
+
+    /// The address, for comparing.
+    #[inline]
+    pub(crate) fn as_ptr(&self) -> NonNull<Header> {
+        self.0
+    }
+
+    #[inline]
+    pub(crate) fn header(&self) -> &Header {
+        // SAFETY: this reference keeps the memory.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Drops the future (shutdown has taken the task) and settles with the join handle.
+    pub(crate) fn shut_down(&self) {
+        // SAFETY: `take_for_shutdown` set RUNNING for this thread alone.
+        unsafe { (self.header().vtable.cancel)(self.0) };
+        self.settle();
+    }
+
+    /// Asks the state whether this queue entry becomes a poll.
+    #[inline]
+    pub(crate) fn start(&self) -> Start {
+        self.header().state.start()
+    }
+
+    /// Marks the task complete, and wakes or cleans up for its join handle.
+    pub(crate) fn settle(&self) {
+        use super::state::Completed;
+
+        let header = self.header();
+        match header.state.complete() {
+            Completed::Leave => {}
+            // SAFETY: complete, and no join handle is left that could own the output.
+            Completed::DropOutput => unsafe { (header.vtable.drop_output)(self.0) },
+            Completed::WakeJoin => {
+                header.join_waker.with(|waker| {
+                    // SAFETY: COMPLETE and JOIN_WAKER are set, so nobody writes the cell.
+                    let waker = unsafe { &*waker };
+                    if let Some(waker) = waker {
+                        crate::panics::report("a join waker", || waker.wake_by_ref());
+                    }
+                });
+                if header.state.waker_used() {
+                    // SAFETY: both flags are gone and this call cleared the last one.
+                    let waker = header.join_waker.with_mut(|waker| unsafe { (*waker).take() });
+                    crate::panics::report("dropping a join waker", || drop(waker));
+                }
+            }
+        }
+    }
+}
+
+impl Clone for Task {
+    fn clone(&self) -> Self {
+        self.header().state.retain();
+        Self(self.0)
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        if self.header().state.release(1) {
+            // SAFETY: that was the last reference.
+            unsafe { free(self.0) };
+        }
+    }
+}
+
+/// Frees a task's memory.
+///
+/// # Safety
+/// The caller gave back the last reference.
+pub(crate) unsafe fn free(header: NonNull<Header>) {
+    // SAFETY: nobody else can reach the header any more, and it is still allocated.
+    let vtable = unsafe { header.as_ref() }.vtable;
+    // SAFETY: handed on from this function's own contract.
+    unsafe { (vtable.free)(header) };
+}

@@ -1,0 +1,167 @@
+//! The wake queues, for primitives that are built into the runtime.
+//!
+//! A channel, lock or semaphore that only knows [`Waker::wake`] takes the long way round. What is
+//! here lets it say more:
+//!
+//! - **where** a woken task goes: [`wake`], [`wake_owned`] and [`Batch`] with a [`Place`];
+//! - **many at once**: a [`Batch`] collects under the primitive's lock and wakes after it, with one
+//!   store to the worker's queue and at most one other worker notified;
+//! - **cheap wakers**: [`clone_waker`] and [`recycle`] work without a locked instruction inside the
+//!   own poll of the waker's task;
+//! - **once a poll**: [`defer_to_poll_end`] does work, such as the full fence of a handshake, when
+//!   the poll is over instead of once an operation;
+//! - **fairness**: [`poll_budget`] makes a task that always finds its primitives ready yield;
+//! - **epochs**: [`TaskRef::epoch`] tells whether a task has been polled since.
+//!
+//! Everything works off the runtime, too, with any executor's wakers: then a placed wake is a wake,
+//! a deferral is refused, and the budget is without limit.
+//!
+//! ```
+//! use std::task::Waker;
+//! use wakerun::wake::{Batch, Place};
+//!
+//! fn release_all(line: &mut Vec<Waker>) {
+//!     let mut batch = Batch::new(Place::Tail);
+//!     for waker in line.drain(..) {
+//!         batch.push(waker);
+//!     }
+//!     batch.wake_all();
+//! }
+//! # release_all(&mut vec![Waker::noop().clone()]);
+//! ```
+
+mod batch;
+mod poll_end;
+mod task_ref;
+mod wakeup;
+
+pub use crate::runtime::block_on_thread;
+pub use batch::{BATCH, Batch};
+pub use poll_end::{PollEnd, cancel_deferred, defer_to_poll_end, defer_to_poll_end_unchecked};
+pub use task_ref::{TaskRef, current_task};
+pub use wakeup::Wakeup;
+
+pub use crate::scheduler::Place;
+
+use std::task::{Context, Poll, Waker};
+
+use crate::context;
+use crate::scheduler::schedule;
+use crate::task::waker;
+
+/// Wakes, and says where the task is to be queued if it is one of the current worker's runtime.
+///
+/// ```
+/// use wakerun::wake::{Place, wake};
+///
+/// wake(std::task::Waker::noop(), Place::Next);
+/// ```
+#[inline]
+pub fn wake(waker: &Waker, place: Place) {
+    match waker::task_of(waker) {
+        // SAFETY: the borrowed waker keeps the task.
+        Some(header) => {
+            if let Some(task) = unsafe { waker::wake_kept(header) } {
+                schedule(task, place);
+            }
+        }
+        None => waker.wake_by_ref(),
+    }
+}
+
+/// As [`wake`], and gives the waker away: one reference count less to touch.
+///
+/// ```
+/// use wakerun::wake::{Place, wake_owned};
+///
+/// wake_owned(std::task::Waker::noop().clone(), Place::Tail);
+/// ```
+#[inline]
+pub fn wake_owned(waker: Waker, place: Place) {
+    match waker::task_of(&waker) {
+        Some(header) => {
+            std::mem::forget(waker);
+            // SAFETY: the forgotten waker's reference is given away.
+            if let Some(task) = unsafe { waker::wake_owned(header) } {
+                schedule(task, place);
+            }
+        }
+        None => waker.wake(),
+    }
+}
+
+/// Clones a waker. Inside the own poll of the waker's task no locked instruction is needed.
+///
+/// ```
+/// let waker = wakerun::wake::clone_waker(std::task::Waker::noop());
+/// # wakerun::wake::recycle(waker);
+/// ```
+#[inline]
+pub fn clone_waker(waker: &Waker) -> Waker {
+    waker::clone_waker(waker)
+}
+
+/// Drops a waker. Inside the own poll of the waker's task no locked instruction is needed.
+///
+/// ```
+/// wakerun::wake::recycle(std::task::Waker::noop().clone());
+/// ```
+#[inline]
+pub fn recycle(waker: Waker) {
+    waker::recycle(waker);
+}
+
+/// Charges one completed operation to the budget of the current poll.
+///
+/// Pending: the budget is used up; the waker has been woken, and the caller returns Pending without
+/// having done anything. To keep a place in a line, take it first, and charge when there is
+/// something to return ([`spend_budget`] and [`force_yield`] are the two halves).
+///
+/// ```
+/// use std::task::{Context, Poll, Waker};
+///
+/// // Outside a task there is no limit.
+/// let mut cx = Context::from_waker(Waker::noop());
+/// assert!(wakerun::wake::poll_budget(&mut cx).is_ready());
+/// ```
+#[inline]
+pub fn poll_budget(cx: &mut Context<'_>) -> Poll<()> {
+    if context::spend_budget() {
+        Poll::Ready(())
+    } else {
+        force_yield(cx);
+        Poll::Pending
+    }
+}
+
+/// The first half of [`poll_budget`]: `false` if the budget of the current poll is used up.
+///
+/// ```
+/// assert!(wakerun::wake::spend_budget());
+/// ```
+#[inline]
+pub fn spend_budget() -> bool {
+    context::spend_budget()
+}
+
+/// The second half of [`poll_budget`]: wakes the task, which is about to return Pending.
+///
+/// ```
+/// # use std::task::{Context, Waker};
+/// wakerun::wake::force_yield(&mut Context::from_waker(Waker::noop()));
+/// ```
+#[cold]
+pub fn force_yield(cx: &mut Context<'_>) {
+    cx.waker().wake_by_ref();
+}
+
+/// Whether the calling thread runs tasks or a `block_on` of this runtime, so that it must not be
+/// blocked: what blocking forms of operations check, to panic with a clear message.
+///
+/// ```
+/// assert!(!wakerun::wake::must_not_block());
+/// wakerun::block_on(async { assert!(wakerun::wake::must_not_block()) });
+/// ```
+pub fn must_not_block() -> bool {
+    context::must_not_block()
+}
