@@ -309,11 +309,17 @@ mod tests {
         let head = AtomicU64::new(0);
         assert_eq!(
             gate.claim_permits(2, &head),
-            Claim::Claimed { position: 0, wake: false }
+            Claim::Claimed {
+                position: 0,
+                wake: false
+            }
         );
         assert_eq!(
             gate.claim(&head),
-            Claim::Claimed { position: 0, wake: false }
+            Claim::Claimed {
+                position: 0,
+                wake: false
+            }
         );
         assert_eq!(gate.claim(&head), Claim::Full);
         assert_eq!(gate.load().permits(), 2);
@@ -321,7 +327,10 @@ mod tests {
         let _ = gate.set_parked();
         assert_eq!(
             gate.claim_with_permit(),
-            Claim::Claimed { position: 1, wake: true }
+            Claim::Claimed {
+                position: 1,
+                wake: true
+            }
         );
         assert_eq!(gate.load().used(0), 3);
         assert_eq!(gate.return_permits(1).0.permits(), 0);
@@ -330,14 +339,24 @@ mod tests {
     #[test]
     fn positions_wrap() {
         let gate = Gate::new(2);
-        gate.word.store(POSITION_MASK << TAIL_SHIFT, Ordering::Relaxed);
+        gate.word
+            .store(POSITION_MASK << TAIL_SHIFT, Ordering::Relaxed);
         gate.head_seen.store(POSITION_MASK, Ordering::Relaxed);
         let head = AtomicU64::new(POSITION_MASK);
         assert_eq!(
             gate.claim(&head),
-            Claim::Claimed { position: POSITION_MASK, wake: false }
+            Claim::Claimed {
+                position: POSITION_MASK,
+                wake: false
+            }
         );
-        assert_eq!(gate.claim(&head), Claim::Claimed { position: 0, wake: false });
+        assert_eq!(
+            gate.claim(&head),
+            Claim::Claimed {
+                position: 0,
+                wake: false
+            }
+        );
         assert_eq!(gate.claim(&head), Claim::Full);
         assert_eq!(gate.load().used(POSITION_MASK), 2);
     }

@@ -252,7 +252,10 @@ impl<T> Line<T> {
     /// Whether a linked node's waker wakes what `waker` wakes.
     pub(crate) fn will_wake(&self, node: NonNull<Waiter<T>>, waker: &Waker) -> bool {
         Self::with_links(node, |links| {
-            links.waker.as_ref().is_some_and(|mine| mine.will_wake(waker))
+            links
+                .waker
+                .as_ref()
+                .is_some_and(|mine| mine.will_wake(waker))
         })
     }
 }

@@ -51,14 +51,17 @@ impl RxCell {
     #[inline]
     pub(crate) unsafe fn set(&self, waker: &Waker) -> Option<Waker> {
         // SAFETY: the receiver owns the free cell.
-        let same = self.waker.with(|mine| unsafe { &*mine }.as_ref().is_some_and(|mine| mine.will_wake(waker)));
+        let same = self.waker.with(|mine| {
+            unsafe { &*mine }
+                .as_ref()
+                .is_some_and(|mine| mine.will_wake(waker))
+        });
         if same {
             return None;
         }
         let new = wakerun::wake::clone_waker(waker);
         // SAFETY: as above; no reference into the cell is alive.
-        self.waker
-            .with_mut(|mine| unsafe { (*mine).replace(new) })
+        self.waker.with_mut(|mine| unsafe { (*mine).replace(new) })
     }
 
     /// Counts a park: from here on the cell is not the receiver's, until it takes PARKED back or
@@ -90,7 +93,9 @@ impl RxCell {
     pub(crate) unsafe fn wake(&self) {
         let lent = Lent(self);
         // SAFETY: clearing PARKED made the caller the owner.
-        let wakeup = self.waker.with(|waker| unsafe { &*waker }.as_ref().map(Wakeup::of));
+        let wakeup = self
+            .waker
+            .with(|waker| unsafe { &*waker }.as_ref().map(Wakeup::of));
         drop(lent);
         if let Some(wakeup) = wakeup {
             wakeup.fire(Place::Next);

@@ -342,7 +342,10 @@ fn aborted_tasks_leave_the_line() {
                 (sent, received)
             });
             // An aborted task may have been served before its abort; whoever was told so was heard.
-            assert!(sent >= 10 && received > sent, "{place:?}: {sent} {received}");
+            assert!(
+                sent >= 10 && received > sent,
+                "{place:?}: {sent} {received}"
+            );
             drop(runtime);
             ledger.assert_all_dropped_once();
         }

@@ -32,7 +32,9 @@ fn clones_add_no_room() {
     // B147
     everywhere(|capacity| async move {
         let (tx, rx) = channel(capacity);
-        let accepted = (0..1000).filter(|&i| tx.clone().try_send(i).is_ok()).count();
+        let accepted = (0..1000)
+            .filter(|&i| tx.clone().try_send(i).is_ok())
+            .count();
         assert_eq!(accepted, capacity);
         assert_eq!(rx.len(), capacity);
     });

@@ -276,7 +276,11 @@ fn close_wakes_whoever_waits_for_it() {
     everywhere(|capacity| async move {
         let (tx, mut rx) = channel::<usize>(capacity);
         let other = tx.clone();
-        let mut waits = [polled(tx.closed()), polled(tx.closed()), polled(other.closed())];
+        let mut waits = [
+            polled(tx.closed()),
+            polled(tx.closed()),
+            polled(other.closed()),
+        ];
         for wait in &mut waits {
             wait.pending();
         }
@@ -394,7 +398,10 @@ fn errors_speak_lower_case_and_need_no_debug() {
     let mut texts = Vec::new();
     for error in [closed, full, gone, empty, ended] {
         let text = error.to_string();
-        assert!(!text.is_empty() && text.starts_with(char::is_lowercase), "{text:?}");
+        assert!(
+            !text.is_empty() && text.starts_with(char::is_lowercase),
+            "{text:?}"
+        );
         assert!(!text.ends_with('.'), "{text:?}");
         assert!(!format!("{error:?}").is_empty());
         texts.push(text);

@@ -63,7 +63,10 @@ fn refused_messages_come_back() {
         rx.close();
         let closed = tx.try_send(ledger.make()).unwrap_err().into_inner();
         let sent = tx.send(ledger.make()).await.unwrap_err().into_inner();
-        assert_eq!([full.id, closed.id, sent.id], [capacity, capacity + 1, capacity + 2]);
+        assert_eq!(
+            [full.id, closed.id, sent.id],
+            [capacity, capacity + 1, capacity + 2]
+        );
         assert_eq!(ledger.alive(), capacity + 3);
         drop((full, closed, sent));
         assert_eq!(ledger.alive(), capacity);

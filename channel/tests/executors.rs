@@ -72,7 +72,8 @@ fn funnel(a: Start<'_>, b: Start<'_>) {
             a(Box::pin(produce(tx.clone(), me, count)));
         }
         drop(tx);
-        wait.recv_timeout(common::LIMIT).expect("the receiver ended");
+        wait.recv_timeout(common::LIMIT)
+            .expect("the receiver ended");
     }
 }
 
@@ -128,7 +129,9 @@ fn under_tokio() {
 #[test]
 fn under_tokio_on_one_thread() {
     within("tokio, current thread", || {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
         let count = rounds(10_000);
         for capacity in CAPACITIES {
             runtime.block_on(async {

@@ -8,7 +8,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{Ledger, everywhere, full, noop, poll_once, polled, runtimes, settle, within, yield_once};
+use common::{
+    Ledger, everywhere, full, noop, poll_once, polled, runtimes, settle, within, yield_once,
+};
 use wakerun_channel::mpsc::channel;
 use wakerun_channel::mpsc::error::TrySendError;
 

@@ -44,7 +44,10 @@ fn absurd_capacities_are_refused_and_not_allocated() {
 fn the_stated_maximum_is_accepted() {
     // B136
     let (tx, mut rx) = channel::<()>(MAX_CAPACITY);
-    assert_eq!((tx.max_capacity(), tx.capacity()), (MAX_CAPACITY, MAX_CAPACITY));
+    assert_eq!(
+        (tx.max_capacity(), tx.capacity()),
+        (MAX_CAPACITY, MAX_CAPACITY)
+    );
     let permit = tx.try_reserve().unwrap();
     assert_eq!(tx.capacity(), MAX_CAPACITY - 1);
     tx.try_send(()).unwrap();
@@ -64,7 +67,11 @@ fn permit_arithmetic_holds_at_the_maximum() {
     }
     let (tx, mut rx) = channel::<()>(MAX_CAPACITY);
     let mut permits = Vec::with_capacity(MAX_CAPACITY);
-    let held = if cfg!(debug_assertions) { 1 << 16 } else { MAX_CAPACITY };
+    let held = if cfg!(debug_assertions) {
+        1 << 16
+    } else {
+        MAX_CAPACITY
+    };
     permits.extend((0..held).map(|_| tx.try_reserve().unwrap()));
     assert_eq!(tx.capacity(), MAX_CAPACITY - held);
     assert_eq!(tx.try_reserve().is_ok(), held < MAX_CAPACITY);

@@ -57,7 +57,10 @@ fn a_panicking_message_does_not_stop_the_drain() {
             assert!(panics(move || drop(rx)), "the panic is the caller's to see");
             ledger.assert_all_dropped_once();
             waiting.woken();
-            assert!(matches!(tx.try_send(ledger.make()), Err(TrySendError::Closed(_))));
+            assert!(matches!(
+                tx.try_send(ledger.make()),
+                Err(TrySendError::Closed(_))
+            ));
         }
     }
 }
@@ -159,7 +162,10 @@ fn a_panicking_wake_of_the_receiver_reaches_the_sender() {
     within("panicking wake", || {
         let (tx, mut rx) = channel(2);
         let bad = on_wake(|| panic!("a wake panics"));
-        assert!(rx.poll_recv(&mut std::task::Context::from_waker(&bad)).is_pending());
+        assert!(
+            rx.poll_recv(&mut std::task::Context::from_waker(&bad))
+                .is_pending()
+        );
         assert!(panics(|| _ = tx.try_send(1)));
         assert_eq!(rx.try_recv(), Ok(1));
         let mut recv = polled(rx.recv());

@@ -195,7 +195,10 @@ fn a_close_reaches_a_sender_that_is_about_to_park() {
                 } else {
                     tx.try_send(ledger.make()).unwrap();
                 }
-                (rx, (ledger.clone(), sending(&tx, ledger.make()), reserving(&tx)))
+                (
+                    rx,
+                    (ledger.clone(), sending(&tx, ledger.make()), reserving(&tx)),
+                )
             },
             close,
             |(ledger, mut send, mut reserve)| {
@@ -208,7 +211,10 @@ fn a_close_reaches_a_sender_that_is_about_to_park() {
                 let parked = usize::from(sent.is_pending()) + usize::from(reserved.is_pending());
                 assert_eq!(woken.count(), parked, "a waiter sleeps on a closed channel");
                 if sent.is_pending() {
-                    assert!(matches!(poll_once(send.as_mut(), noop()), Poll::Ready(Err(_))));
+                    assert!(matches!(
+                        poll_once(send.as_mut(), noop()),
+                        Poll::Ready(Err(_))
+                    ));
                 }
                 if reserved.is_pending() {
                     assert_eq!(poll_once(reserve.as_mut(), noop()), Poll::Ready(false));
@@ -390,7 +396,10 @@ fn a_withdrawn_message_is_received_or_dropped_and_never_both() {
             // At rest: whatever was withdrawn, the next in line has been served.
             got.extend(std::iter::from_fn(|| rx.try_recv().ok()));
             assert_eq!(got.last().unwrap().id, ledger.made() - 1);
-            assert!(matches!(poll_once(next.as_mut(), noop()), Poll::Ready(Ok(()))));
+            assert!(matches!(
+                poll_once(next.as_mut(), noop()),
+                Poll::Ready(Ok(()))
+            ));
             for message in &got {
                 assert_eq!(ledger.drops_of(message.id), 0);
             }

@@ -241,7 +241,9 @@ impl Consumer {
     /// One operation; false at the end of the channel.
     async fn step(&mut self) -> bool {
         let len = self.rx.len();
-        assert!(len <= self.capacity && self.rx.capacity() <= self.capacity - len.min(self.capacity));
+        assert!(
+            len <= self.capacity && self.rx.capacity() <= self.capacity - len.min(self.capacity)
+        );
         let message = match self.rng.below(8) {
             0..3 => self.rx.recv().await,
             3 => match self.rx.try_recv() {

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use common::{CAPACITIES, LIMIT, Ledger, Watchdog, block_on, full, polled, rounds, runtimes, within};
+use common::{
+    CAPACITIES, LIMIT, Ledger, Watchdog, block_on, full, polled, rounds, runtimes, within,
+};
 use wakerun_channel::mpsc::error::SendError;
 use wakerun_channel::mpsc::{Sender, channel};
 
@@ -111,7 +113,11 @@ fn threads_and_tasks_share_a_channel() {
                 for sender in senders {
                     sender.join().unwrap();
                 }
-                assert_eq!(collector.join().unwrap(), 2 * count * (count - 1), "{place:?}");
+                assert_eq!(
+                    collector.join().unwrap(),
+                    2 * count * (count - 1),
+                    "{place:?}"
+                );
             }
         }
     });

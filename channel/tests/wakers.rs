@@ -8,7 +8,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Waker};
 
-use common::{counter, everywhere, full, noop, on_drop, on_wake, poll_once, polled, settle, within};
+use common::{
+    counter, everywhere, full, noop, on_drop, on_wake, poll_once, polled, settle, within,
+};
 use futures_lite::Stream;
 use wakerun_channel::mpsc::{Receiver, Sender, channel};
 
@@ -86,9 +88,17 @@ fn a_waker_is_stored_once_whatever_the_number_of_polls() {
     let (count, waker) = counter();
     let many = |mut future: Pin<&mut dyn Future<Output = ()>>| {
         for _ in 0..polls {
-            assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            assert!(
+                future
+                    .as_mut()
+                    .poll(&mut Context::from_waker(&waker))
+                    .is_pending()
+            );
         }
-        assert!(Arc::strong_count(&count) <= 3, "more than one clone is stored");
+        assert!(
+            Arc::strong_count(&count) <= 3,
+            "more than one clone is stored"
+        );
     };
     let (tx, mut rx) = channel::<usize>(1);
     many(Box::pin(async { _ = rx.recv().await }).as_mut());
@@ -354,7 +364,10 @@ fn a_waker_may_use_the_channel_when_the_last_sender_wakes_it() {
             assert!(weak.upgrade().is_none());
             assert!(seen.lock().unwrap().try_recv().is_err());
         });
-        _ = rx.lock().unwrap().poll_recv(&mut Context::from_waker(&waker));
+        _ = rx
+            .lock()
+            .unwrap()
+            .poll_recv(&mut Context::from_waker(&waker));
         drop(tx);
         assert!(rx.lock().unwrap().is_closed());
     });

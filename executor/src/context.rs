@@ -172,6 +172,17 @@ pub(crate) fn spend_budget() -> bool {
     })
 }
 
+/// Gives the operation back that the last [`spend_budget`] took.
+#[inline]
+pub(crate) fn refund_budget() {
+    LOCAL.with(|local| {
+        let budget = local.budget.get();
+        if budget != UNLIMITED {
+            local.budget.set(budget + 1);
+        }
+    });
+}
+
 #[cold]
 fn budget_exhausted(local: &Local) -> bool {
     let forced = local.forced.get() + 1;

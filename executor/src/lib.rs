@@ -14,7 +14,6 @@
 #![warn(missing_docs)]
 
 mod context;
-mod panics;
 mod runtime;
 mod scheduler;
 pub mod task;
@@ -22,6 +21,8 @@ pub mod wake;
 
 #[doc(hidden)]
 pub mod lock;
+#[doc(hidden)]
+pub mod panics;
 #[doc(hidden)]
 pub mod sync;
 

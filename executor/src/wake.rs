@@ -144,6 +144,17 @@ pub fn spend_budget() -> bool {
     context::spend_budget()
 }
 
+/// Gives back what [`poll_budget`] or [`spend_budget`] took, when there was nothing to return.
+///
+/// ```
+/// assert!(wakerun::wake::spend_budget());
+/// wakerun::wake::refund_budget();
+/// ```
+#[inline]
+pub fn refund_budget() {
+    context::refund_budget();
+}
+
 /// The second half of [`poll_budget`]: wakes the task, which is about to return Pending.
 ///
 /// ```

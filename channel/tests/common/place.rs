@@ -35,7 +35,12 @@ impl Place {
         match self {
             Self::Off => None,
             Self::Current => Some(Builder::new_current_thread().build().unwrap()),
-            Self::Workers(n) => Some(Builder::new_multi_thread().worker_threads(n).build().unwrap()),
+            Self::Workers(n) => Some(
+                Builder::new_multi_thread()
+                    .worker_threads(n)
+                    .build()
+                    .unwrap(),
+            ),
         }
     }
 

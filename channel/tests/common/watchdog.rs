@@ -37,7 +37,11 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    pub(crate) fn new(what: &str, limit: Duration, state: impl Fn() -> String + Send + 'static) -> Self {
+    pub(crate) fn new(
+        what: &str,
+        limit: Duration,
+        state: impl Fn() -> String + Send + 'static,
+    ) -> Self {
         let what = what.to_string();
         let (disarm, wait) = mpsc::channel();
         let thread = thread::spawn(move || {

@@ -25,7 +25,9 @@ fn agree<T: PartialEq + Debug>(what: &str, real: T, model: T) -> Result<(), Stri
     if real == model {
         Ok(())
     } else {
-        Err(format!("{what}: the channel says {real:?}, the model {model:?}"))
+        Err(format!(
+            "{what}: the channel says {real:?}, the model {model:?}"
+        ))
     }
 }
 
@@ -235,7 +237,11 @@ impl Side {
         let waiting = &mut self.futures[i];
         let Poll::Ready(ended) = poll_once(waiting.future.as_mut(), &waiting.watch.waker) else {
             let holding = waiting.desk.holding.load(Ordering::SeqCst);
-            return Ok(if holding { Outcome::Permit } else { Outcome::Pending });
+            return Ok(if holding {
+                Outcome::Permit
+            } else {
+                Outcome::Pending
+            });
         };
         let waiting = self.futures.remove(i);
         let outcome = match ended {
@@ -273,7 +279,8 @@ impl Side {
 
     /// New sends and futures.
     fn start(&mut self, op: Op) -> Result<(), String> {
-        let (Op::TrySend(n) | Op::Send(n) | Op::Reserve(n) | Op::Closed(n) | Op::TryReserve(n)) = op
+        let (Op::TrySend(n) | Op::Send(n) | Op::Reserve(n) | Op::Closed(n) | Op::TryReserve(n)) =
+            op
         else {
             unreachable!()
         };
@@ -503,7 +510,11 @@ impl Side {
                 });
                 // The receiver's last poll, if it is still pending, is not this future's.
                 self.spec.unpark();
-                self.rx = Rx::Busy { future, cancel, limit };
+                self.rx = Rx::Busy {
+                    future,
+                    cancel,
+                    limit,
+                };
             }
             other => self.rx = other,
         }
@@ -610,7 +621,8 @@ impl Side {
             waiting.watch.check(&what, waiter.woken)?;
         }
         if self.spec.parked() {
-            self.rx_watch.check("the receiver", self.spec.receiver_woken)?;
+            self.rx_watch
+                .check("the receiver", self.spec.receiver_woken)?;
         }
         let (len, free) = (self.spec.len(), self.spec.free());
         let strong = self.spec.senders;
@@ -618,7 +630,11 @@ impl Side {
             agree("Sender::len", tx.len(), len)?;
             agree("Sender::is_empty", tx.is_empty(), len == 0)?;
             agree("Sender::capacity", tx.capacity(), free)?;
-            agree("Sender::is_closed", tx.is_closed(), self.spec.closed_to_senders())?;
+            agree(
+                "Sender::is_closed",
+                tx.is_closed(),
+                self.spec.closed_to_senders(),
+            )?;
             agree("Sender::strong_count", tx.strong_count(), strong)?;
             agree("Sender::weak_count", tx.weak_count(), self.weaks.len())?;
         }
@@ -626,9 +642,21 @@ impl Side {
             agree("Receiver::len", rx.len(), len)?;
             agree("Receiver::is_empty", rx.is_empty(), len == 0)?;
             agree("Receiver::capacity", rx.capacity(), free)?;
-            agree("Receiver::is_closed", rx.is_closed(), self.spec.closed_to_receiver())?;
-            agree("Receiver::sender_strong_count", rx.sender_strong_count(), strong)?;
-            agree("Receiver::sender_weak_count", rx.sender_weak_count(), self.weaks.len())?;
+            agree(
+                "Receiver::is_closed",
+                rx.is_closed(),
+                self.spec.closed_to_receiver(),
+            )?;
+            agree(
+                "Receiver::sender_strong_count",
+                rx.sender_strong_count(),
+                strong,
+            )?;
+            agree(
+                "Receiver::sender_weak_count",
+                rx.sender_weak_count(),
+                self.weaks.len(),
+            )?;
         }
         Ok(())
     }
@@ -659,7 +687,9 @@ impl Side {
         for number in 0..ledger.made() {
             let drops = ledger.drops_of(number);
             if drops != 1 && !(drops == 0 && leaked.contains(&number)) {
-                return Err(format!("message {number} was dropped {drops} times in the end"));
+                return Err(format!(
+                    "message {number} was dropped {drops} times in the end"
+                ));
             }
         }
         if !any_leaked {

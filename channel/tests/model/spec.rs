@@ -118,7 +118,6 @@ impl Spec {
         self.waiters[&id]
     }
 
-
     fn ended(&self) -> bool {
         let nobody_sends = self.senders == 0 || (self.closed && self.permits == 0);
         self.queue.is_empty() && nobody_sends

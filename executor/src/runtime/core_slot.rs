@@ -58,7 +58,8 @@ impl Main {
 }
 
 // SAFETY: a `Worker` is used by one thread at a time, the one that took it out of the slot; what it
-// holds (a ring of tasks, cells, a counted reference) may move between threads.
+// holds (a ring of tasks, cells, a counted reference) may move between threads, and its end-of-poll
+// hook, which may not, has been cleared before it is put back.
 unsafe impl Send for Slot {}
 
 impl CoreSlot {

@@ -1,13 +1,12 @@
 //! Many wakes at once.
 
-use std::any::Any;
 use std::fmt;
 use std::mem::MaybeUninit;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::Waker;
 
 use super::Place;
 use crate::context;
+use crate::panics::FirstPanic;
 use crate::scheduler::{is_of, schedule};
 use crate::task::header::Task;
 use crate::task::waker;
@@ -107,7 +106,7 @@ impl Batch {
 
     fn wake_many(&mut self) {
         let len = std::mem::take(&mut self.len);
-        let mut first_panic: Option<Box<dyn Any + Send>> = None;
+        let mut panics = FirstPanic::new();
         let mut local: [MaybeUninit<Task>; BATCH] = [const { MaybeUninit::uninit() }; BATCH];
         let mut locals = 0;
         context::with_worker(|worker| {
@@ -115,9 +114,7 @@ impl Batch {
             for index in 0..len {
                 let waker = self.pop_at(index);
                 let Some(header) = waker::task_of(&waker) else {
-                    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-                        keep_first(&mut first_panic, payload);
-                    }
+                    panics.catch(|| waker.wake());
                     continue;
                 };
                 std::mem::forget(waker);
@@ -140,17 +137,7 @@ impl Batch {
                 }));
             }
         });
-        if let Some(payload) = first_panic {
-            resume_unwind(payload);
-        }
-    }
-}
-
-fn keep_first(first: &mut Option<Box<dyn Any + Send>>, payload: Box<dyn Any + Send>) {
-    if first.is_none() {
-        *first = Some(payload);
-    } else {
-        crate::panics::drop_payload(payload);
+        panics.resume("a waker");
     }
 }
 
@@ -180,6 +167,7 @@ impl fmt::Debug for Batch {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::task::Wake;

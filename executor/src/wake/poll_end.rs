@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::context;
 
-/// Something to be done when the poll is over.
-pub trait PollEnd: Send + Sync {
+/// Something to be done when the poll is over, on the same thread.
+pub trait PollEnd {
     /// Called on the worker after the poll in which it was deferred; not called if the deferral is
     /// [cancelled](cancel_deferred) first.
     ///

@@ -1,0 +1,350 @@
+//! The channel that all handles share, and the protocols between its parts.
+//!
+//! | handshake | one side | other side |
+//! |---|---|---|
+//! | a message for a sleeping receiver | claim: one exchange moves the tail and clears PARKED; publish; wake | set PARKED (locked), then look at the tail again |
+//! | room for a parking sender | set `waiting` and WAITING (locked), then look at the head again | move the head, fence (or a locked instruction), then look at `waiting` |
+//! | room from a permit | the exchange that gives it back finds WAITING | the exchange that sets WAITING finds the permit back |
+//! | end of the channel for a sleeping receiver | set CLOSED and clear PARKED in one exchange; wake | set PARKED, then look at CLOSED again |
+//!
+//! The receiver's fence is owed once: a receiver that goes to sleep has it in the instruction that
+//! sets PARKED, and for one that does something else after a receive the worker makes it when the
+//! poll is over.
+
+use std::sync::Arc;
+
+use wakerun::lock::Lock;
+use wakerun::panics::FirstPanic;
+use wakerun::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+use wakerun::wake::{Batch, Place, PollEnd};
+
+use crate::closed::ClosedWaiters;
+use crate::gate::{CLOSED, Claim, Gate};
+use crate::line::{Line, Status, Waiter, Wants};
+use crate::ring::Ring;
+use crate::rx_cell::RxCell;
+
+/// The receiver's cache line.
+#[repr(align(64))]
+pub(crate) struct RxSide {
+    /// The next position to be received; stored by the receiver only.
+    pub(crate) head: AtomicU64,
+    /// Whether there is a line; a copy of WAITING, so that the receiver need not touch the senders'
+    /// cache line. Changed under the line's lock.
+    pub(crate) waiting: AtomicBool,
+    pub(crate) cell: RxCell,
+}
+
+pub(crate) struct Chan<T> {
+    pub(crate) gate: Gate,
+    pub(crate) rx: RxSide,
+    pub(crate) ring: Ring<T>,
+    pub(crate) line: Lock<Line<T>>,
+    pub(crate) closed_waiters: ClosedWaiters,
+    /// Strong senders.
+    pub(crate) senders: AtomicUsize,
+    pub(crate) weak_senders: AtomicUsize,
+}
+
+/// What a round of serving the line leaves to be done after the lock.
+#[must_use]
+pub(crate) struct Served {
+    /// PARKED was cleared: wake the receiver.
+    pub(crate) wake_receiver: bool,
+    /// The batch is full and there may be more: wake it and come again.
+    pub(crate) again: bool,
+}
+
+impl<T> Chan<T> {
+    /// `None`: the memory is not to be had.
+    pub(crate) fn new(capacity: usize) -> Option<Arc<Self>> {
+        Some(Arc::new(Self {
+            gate: Gate::new(capacity as u64),
+            rx: RxSide {
+                head: AtomicU64::new(0),
+                waiting: AtomicBool::new(false),
+                cell: RxCell::new(),
+            },
+            ring: Ring::new(capacity)?,
+            line: Lock::new(Line::new()),
+            closed_waiters: ClosedWaiters::new(),
+            senders: AtomicUsize::new(1),
+            weak_senders: AtomicUsize::new(0),
+        }))
+    }
+
+    // ---- sending
+
+    /// Claims a position for a message, if there is room and no line.
+    #[inline]
+    pub(crate) fn claim(&self) -> Claim {
+        self.gate.claim(&self.rx.head)
+    }
+
+    /// Writes a claimed message, and wakes the receiver if the claim said so.
+    ///
+    /// # Safety
+    /// `position` was claimed by the caller and `wake` came with it; this is called once for it.
+    #[inline]
+    pub(crate) unsafe fn publish(&self, position: u64, wake: bool, value: T) {
+        // SAFETY: handed on.
+        unsafe { self.ring.publish(position, value) };
+        if wake {
+            // SAFETY: the claim cleared PARKED.
+            unsafe { self.rx.cell.wake() };
+        }
+    }
+
+    /// [`publish`](Self::publish), for a sender that may still withdraw the message.
+    ///
+    /// # Safety
+    /// As there.
+    pub(crate) unsafe fn deposit(&self, position: u64, wake: bool, value: T) {
+        // SAFETY: handed on.
+        unsafe { self.ring.deposit(position, value) };
+        if wake {
+            // SAFETY: the claim cleared PARKED.
+            unsafe { self.rx.cell.wake() };
+        }
+    }
+
+    // ---- the line
+
+    /// Serves waiters in their order while there is room for the first of them.
+    ///
+    /// `EXCLUSIVE`: the caller is the receiver, which is not parked, and no permit is out; then
+    /// nobody else changes the word and it is stored once, at the end.
+    pub(crate) fn serve<const EXCLUSIVE: bool>(
+        &self,
+        line: &mut Line<T>,
+        batch: &mut Batch,
+    ) -> Served {
+        let mut served = Served {
+            wake_receiver: false,
+            again: false,
+        };
+        let mut word = self.gate.load();
+        let head = self.rx.head.load(Ordering::Acquire);
+        let capacity = self.gate.capacity();
+        while let Some((node, wants)) = line.first() {
+            if batch.is_full() {
+                served.again = true;
+                break;
+            }
+            if !EXCLUSIVE {
+                word = self.gate.load();
+            }
+            let count = match wants {
+                Wants::Send => 1,
+                Wants::Permits(count) => count,
+            };
+            if word.used(head) + count > capacity {
+                break;
+            }
+            let waker = line.remove(node);
+            // SAFETY: linked until just now, under the lock; alive until `finish`.
+            let waiter = unsafe { node.as_ref() };
+            let status = match wants {
+                Wants::Send => {
+                    let position = if EXCLUSIVE {
+                        let position = word.tail();
+                        word = word.push();
+                        position
+                    } else {
+                        let (position, wake) = self.gate.claim_in_line();
+                        served.wake_receiver |= wake;
+                        position
+                    };
+                    // SAFETY: a linked send's message is in its node, and leaves it here.
+                    let value = unsafe { waiter.take_value() };
+                    // SAFETY: claimed just now.
+                    unsafe { self.ring.deposit(position, value) };
+                    // SAFETY: out of the line and not finished: the node is this thread's.
+                    unsafe { waiter.set_position(position) };
+                    Status::Done
+                }
+                Wants::Permits(count) => {
+                    if EXCLUSIVE {
+                        word = word.grant(count);
+                    } else {
+                        self.gate.grant_in_line(count);
+                    }
+                    Status::Granted
+                }
+            };
+            // SAFETY: taken out above; the last touch.
+            unsafe { Waiter::finish(node, status) };
+            if let Some(waker) = waker {
+                batch.push(waker);
+            }
+        }
+        let empty = line.is_empty();
+        if EXCLUSIVE {
+            if empty {
+                self.rx.waiting.store(false, Ordering::Relaxed);
+            }
+            self.gate.store_exclusive(word, empty);
+        } else if empty {
+            self.end_line();
+        }
+        served
+    }
+
+    /// [`serve`](Self::serve) for the receiver, which is not parked.
+    pub(crate) fn serve_as_receiver(&self, line: &mut Line<T>, batch: &mut Batch) -> Served {
+        if self.gate.load().permits() == 0 {
+            self.serve::<true>(line, batch)
+        } else {
+            self.serve::<false>(line, batch)
+        }
+    }
+
+    /// The fence that a receive owes, and the look at the line that it is for.
+    pub(crate) fn fence_and_release(&self) {
+        // Pairs with the locked instruction of a parking sender.
+        fence(Ordering::SeqCst);
+        if self.rx.waiting.load(Ordering::Relaxed) {
+            self.release();
+        }
+    }
+
+    /// The line has become empty; under its lock.
+    pub(crate) fn end_line(&self) {
+        if self.rx.waiting.load(Ordering::Relaxed) {
+            self.rx.waiting.store(false, Ordering::Relaxed);
+            self.gate.clear_waiting();
+        }
+    }
+
+    /// The one routine that everything which frees capacity ends in: serves the line and wakes whom
+    /// it served. Works from any thread, without a lock held.
+    #[cold]
+    pub(crate) fn release(&self) {
+        let mut batch = Batch::new(Place::Tail);
+        let served = self.serve::<false>(&mut self.line.lock(), &mut batch);
+        self.after_serving(served, batch);
+    }
+
+    /// What is to be done after the lock when a round of serving is over; serves on, if need be.
+    pub(crate) fn after_serving(&self, mut served: Served, mut batch: Batch) {
+        let mut panics = FirstPanic::new();
+        loop {
+            if served.wake_receiver {
+                // SAFETY: serving cleared PARKED.
+                panics.catch(|| unsafe { self.rx.cell.wake() });
+            }
+            panics.catch(|| batch.wake_all());
+            if !served.again {
+                break;
+            }
+            served = self.serve::<false>(&mut self.line.lock(), &mut batch);
+        }
+        panics.resume("a waker");
+    }
+
+    /// Gives permits back.
+    #[inline]
+    pub(crate) fn return_permits(&self, count: u64) {
+        use crate::gate::WAITING;
+
+        let (word, wake) = self.gate.return_permits(count);
+        if wake {
+            // SAFETY: the exchange cleared PARKED.
+            unsafe { self.rx.cell.wake() };
+        }
+        if word.has(WAITING) {
+            self.release();
+        }
+    }
+
+    // ---- the end
+
+    /// Closes: no new claims. `flags` may say that the receiver is gone, too. Waiters whose kind
+    /// `ends` says yes to are told; each keeps its message.
+    pub(crate) fn close(&self, flags: u64, ends: impl Fn(Wants) -> bool) {
+        let mut batch = Batch::new(Place::Tail);
+        let mut wake_receiver = false;
+        let mut panics = FirstPanic::new();
+        loop {
+            let mut line = self.line.lock();
+            // Under the lock, so that a parking sender sees it or is seen.
+            wake_receiver |= self.gate.close(flags);
+            let mut next = line.first().map(|(node, _)| node);
+            while let Some(node) = next
+                && !batch.is_full()
+            {
+                next = line.after(node);
+                if !ends(line.wants(node)) {
+                    continue;
+                }
+                let waker = line.remove(node);
+                // SAFETY: taken out; the last touch.
+                unsafe { Waiter::finish(node, Status::Closed) };
+                if let Some(waker) = waker {
+                    batch.push(waker);
+                }
+            }
+            if line.is_empty() {
+                self.end_line();
+            }
+            drop(line);
+            if std::mem::take(&mut wake_receiver) {
+                // SAFETY: closing cleared PARKED.
+                panics.catch(|| unsafe { self.rx.cell.wake() });
+            }
+            panics.catch(|| batch.wake_all());
+            if next.is_none() {
+                break;
+            }
+        }
+        panics.catch(|| self.closed_waiters.wake_all());
+        panics.resume("a waker");
+    }
+
+    /// The last strong sender is gone.
+    ///
+    /// Messages of senders that still stand in the line (their futures were leaked, or they could
+    /// not outlive their sender) are delivered; a leaked reservation would never send, and ends.
+    #[cold]
+    pub(crate) fn senders_gone(&self) {
+        self.close(CLOSED, |wants| wants != Wants::Send);
+    }
+
+    // ---- looking
+
+    /// Messages and permits that take capacity, of one moment.
+    pub(crate) fn used(&self) -> (u64, u64) {
+        let mut head = self.rx.head.load(Ordering::Acquire);
+        loop {
+            let word = self.gate.load();
+            let again = self.rx.head.load(Ordering::Acquire);
+            if head == again {
+                let used = word.used(head);
+                return (used - word.permits(), word.permits());
+            }
+            head = again;
+        }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.gate.load().has(CLOSED)
+    }
+
+    /// Free capacity: none while a line waits.
+    pub(crate) fn free(&self) -> usize {
+        let (messages, permits) = self.used();
+        let capacity = self.gate.capacity();
+        capacity.saturating_sub(messages + permits) as usize
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.used().0.min(self.gate.capacity()) as usize
+    }
+}
+
+impl<T> PollEnd for Chan<T> {
+    /// Touches no message but those it moves, unread, from the line into the ring.
+    fn poll_end(&self) {
+        self.fence_and_release();
+    }
+}

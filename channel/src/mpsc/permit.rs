@@ -1,0 +1,74 @@
+//! Room for one message, in hand.
+
+use std::fmt;
+
+use crate::chan::Chan;
+use crate::error::SendError;
+use crate::gate::Claim;
+
+/// Room for one message: a count, not a place in the order. Messages are ordered by
+/// [`send`](Permit::send), so a permit that is held for long holds nobody back but by its count.
+///
+/// Dropping it gives the room to the next in line.
+///
+/// ```
+/// let (tx, mut rx) = wakerun_channel::mpsc::channel(2);
+/// let permit = tx.try_reserve().unwrap();
+/// tx.try_send("first").unwrap();
+/// permit.send("second").unwrap();
+/// assert_eq!(rx.try_recv(), Ok("first"));
+/// assert_eq!(rx.try_recv(), Ok("second"));
+/// ```
+#[must_use = "a permit that is dropped gives its room back"]
+pub struct Permit<'a, T> {
+    chan: &'a Chan<T>,
+}
+
+// SAFETY: a permit is a sender for one message.
+unsafe impl<T: Send> Send for Permit<'_, T> {}
+// SAFETY: `&Permit` gives access to nothing.
+unsafe impl<T: Send> Sync for Permit<'_, T> {}
+
+impl<T> std::panic::UnwindSafe for Permit<'_, T> {}
+impl<T> std::panic::RefUnwindSafe for Permit<'_, T> {}
+
+impl<'a, T> Permit<'a, T> {
+    /// # Safety
+    /// The word counts a permit that the caller gives to this one.
+    #[inline]
+    pub(super) unsafe fn new(chan: &'a Chan<T>) -> Self {
+        Self { chan }
+    }
+
+    /// Sends a message: no lock, no wait.
+    ///
+    /// After the receiver's [`close`](super::Receiver::close) it still arrives.
+    ///
+    /// # Errors
+    /// If the receiver is gone; the message comes back.
+    #[inline]
+    pub fn send(self, value: T) -> Result<(), SendError<T>> {
+        let chan = self.chan;
+        match chan.gate.claim_with_permit() {
+            Claim::Claimed { position, wake } => {
+                std::mem::forget(self);
+                // SAFETY: claimed just now, in exchange for the permit.
+                unsafe { chan.publish(position, wake, value) };
+                Ok(())
+            }
+            Claim::Full | Claim::Closed => Err(SendError(value)),
+        }
+    }
+}
+
+impl<T> Drop for Permit<'_, T> {
+    fn drop(&mut self) {
+        self.chan.return_permits(1);
+    }
+}
+
+impl<T> fmt::Debug for Permit<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permit").finish_non_exhaustive()
+    }
+}

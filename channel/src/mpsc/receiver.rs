@@ -1,0 +1,260 @@
+//! The receiving handle.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use wakerun::panics::FirstPanic;
+use wakerun::sync::atomic::Ordering;
+
+use super::{Recv, RecvMany};
+use crate::chan::Chan;
+use crate::error::TryRecvError;
+use crate::gate::{CLOSED, RX_GONE};
+use crate::receive::{Cursor, Take};
+
+/// Receives messages in the order in which they were sent.
+///
+/// Dropping it closes the channel and drops what is queued. It is a [`Stream`], too.
+///
+/// ```
+/// let (tx, mut rx) = wakerun_channel::mpsc::channel(4);
+/// tx.try_send(1).unwrap();
+/// tx.try_send(2).unwrap();
+/// assert_eq!(rx.try_recv(), Ok(1));
+/// drop(rx);
+/// assert!(tx.try_send(3).unwrap_err().is_closed());
+/// ```
+pub struct Receiver<T> {
+    chan: Arc<Chan<T>>,
+    cursor: Cursor<T>,
+}
+
+// SAFETY: the receiver takes `T`s that senders have moved in.
+unsafe impl<T: Send> Send for Receiver<T> {}
+// SAFETY: `&Receiver` only looks at counts.
+unsafe impl<T: Send> Sync for Receiver<T> {}
+
+impl<T> Unpin for Receiver<T> {}
+impl<T> std::panic::UnwindSafe for Receiver<T> {}
+impl<T> std::panic::RefUnwindSafe for Receiver<T> {}
+
+impl<T> Receiver<T> {
+    pub(super) fn new(chan: Arc<Chan<T>>) -> Self {
+        Self {
+            chan,
+            cursor: Cursor::new(),
+        }
+    }
+
+    /// Receives the next message; `None` when the channel is closed, empty, and no permit is out.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses no message.
+    ///
+    /// ```
+    /// # wakerun::block_on(async {
+    /// let (tx, mut rx) = wakerun_channel::mpsc::channel(1);
+    /// tx.send(1).await.unwrap();
+    /// drop(tx);
+    /// assert_eq!(rx.recv().await, Some(1));
+    /// assert_eq!(rx.recv().await, None);
+    /// # });
+    /// ```
+    #[inline]
+    pub fn recv(&mut self) -> Recv<'_, T> {
+        Recv::new(self)
+    }
+
+    /// The poll form of [`recv`](Self::recv). On Pending, the waker of the last poll is woken.
+    ///
+    /// ```
+    /// use std::task::{Context, Poll, Waker};
+    ///
+    /// let (tx, mut rx) = wakerun_channel::mpsc::channel(1);
+    /// let mut cx = Context::from_waker(Waker::noop());
+    /// assert_eq!(rx.poll_recv(&mut cx), Poll::Pending);
+    /// tx.try_send(1).unwrap();
+    /// assert_eq!(rx.poll_recv(&mut cx), Poll::Ready(Some(1)));
+    /// ```
+    #[inline]
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        self.cursor.poll(&self.chan, cx)
+    }
+
+    /// Receives up to `limit` messages into `buffer` as soon as there is one; gives their number,
+    /// which is 0 when the channel has ended or `limit` is 0.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses no message: it touches the buffer only when it is Ready.
+    ///
+    /// ```
+    /// # wakerun::block_on(async {
+    /// let (tx, mut rx) = wakerun_channel::mpsc::channel(4);
+    /// for n in 0..4 {
+    ///     tx.send(n).await.unwrap();
+    /// }
+    /// let mut buffer = Vec::new();
+    /// assert_eq!(rx.recv_many(&mut buffer, 3).await, 3);
+    /// assert_eq!(rx.recv_many(&mut buffer, 3).await, 1);
+    /// assert_eq!(buffer, [0, 1, 2, 3]);
+    /// # });
+    /// ```
+    #[inline]
+    pub fn recv_many<'a>(&'a mut self, buffer: &'a mut Vec<T>, limit: usize) -> RecvMany<'a, T> {
+        RecvMany::new(self, buffer, limit)
+    }
+
+    /// The poll form of [`recv_many`](Self::recv_many).
+    pub fn poll_recv_many(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut Vec<T>,
+        limit: usize,
+    ) -> Poll<usize> {
+        if limit == 0 {
+            return Poll::Ready(0);
+        }
+        let first = std::task::ready!(self.poll_recv(cx));
+        let Some(first) = first else {
+            return Poll::Ready(0);
+        };
+        buffer.push(first);
+        let mut count = 1;
+        while count < limit
+            && let Take::Value(value) = self.cursor.take(&self.chan)
+        {
+            buffer.push(value);
+            count += 1;
+        }
+        Poll::Ready(count)
+    }
+
+    /// Receives the next message if it is there.
+    ///
+    /// A message whose send has returned before this call is found, even while another thread is in
+    /// the middle of an earlier one, which is waited for.
+    ///
+    /// # Errors
+    /// Empty, or disconnected: closed, empty, and no permit out, so that none can ever come.
+    ///
+    /// ```
+    /// use wakerun_channel::mpsc::{self, error::TryRecvError};
+    ///
+    /// let (tx, mut rx) = mpsc::channel(1);
+    /// assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
+    /// tx.try_send(1).unwrap();
+    /// drop(tx);
+    /// assert_eq!(rx.try_recv(), Ok(1));
+    /// assert_eq!(rx.try_recv(), Err(TryRecvError::Disconnected));
+    /// ```
+    #[inline]
+    pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
+        loop {
+            match self.cursor.take(&self.chan) {
+                Take::Value(value) => return Ok(value),
+                Take::Empty => return Err(TryRecvError::Empty),
+                Take::End => return Err(TryRecvError::Disconnected),
+                Take::Unpublished => self.cursor.wait_published(&self.chan),
+            }
+        }
+    }
+
+    /// Receives the next message, blocking the thread. For plain threads.
+    ///
+    /// # Panics
+    /// Inside a wakerun task or `block_on`, which would be blocked with all that it runs.
+    ///
+    /// ```
+    /// let (tx, mut rx) = wakerun_channel::mpsc::channel(1);
+    /// std::thread::spawn(move || tx.blocking_send("from a thread"));
+    /// assert_eq!(rx.blocking_recv(), Some("from a thread"));
+    /// assert_eq!(rx.blocking_recv(), None);
+    /// ```
+    #[track_caller]
+    pub fn blocking_recv(&mut self) -> Option<T> {
+        super::recv::assert_may_block("blocking_recv");
+        match self.try_recv() {
+            Ok(value) => Some(value),
+            Err(TryRecvError::Disconnected) => None,
+            Err(TryRecvError::Empty) => wakerun::wake::block_on_thread(self.recv()),
+        }
+    }
+
+    /// Closes the channel for senders. Waiting senders get their messages back; messages accepted
+    /// before, and those of permits that are out, still arrive, and then [`recv`](Self::recv) ends.
+    ///
+    /// ```
+    /// let (tx, mut rx) = wakerun_channel::mpsc::channel(2);
+    /// tx.try_send(1).unwrap();
+    /// rx.close();
+    /// assert!(tx.try_send(2).unwrap_err().is_closed());
+    /// assert_eq!(rx.blocking_recv(), Some(1));
+    /// assert_eq!(rx.blocking_recv(), None);
+    /// ```
+    pub fn close(&mut self) {
+        self.chan.close(CLOSED, |_| true);
+    }
+
+    /// Whether the channel is closed: by [`close`](Self::close), or because all senders are gone.
+    /// There may still be messages to receive.
+    pub fn is_closed(&self) -> bool {
+        self.chan.is_closed()
+    }
+
+    /// How many messages are queued; see [`Sender::len`](super::Sender::len).
+    pub fn len(&self) -> usize {
+        self.chan.len()
+    }
+
+    /// Whether no message is queued. A snapshot.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many messages or permits the channel has room for now. A snapshot.
+    pub fn capacity(&self) -> usize {
+        self.chan.free()
+    }
+
+    /// The capacity that the channel was made with.
+    pub fn max_capacity(&self) -> usize {
+        self.chan.gate.capacity() as usize
+    }
+
+    /// How many senders there are. A snapshot.
+    pub fn sender_strong_count(&self) -> usize {
+        self.chan.senders.load(Ordering::Relaxed)
+    }
+
+    /// How many weak senders there are. A snapshot.
+    pub fn sender_weak_count(&self) -> usize {
+        self.chan.weak_senders.load(Ordering::Relaxed)
+    }
+}
+
+impl<T> Stream for Receiver<T> {
+    type Item = T;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        self.poll_recv(cx)
+    }
+}
+
+impl<T> Drop for Receiver<T> {
+    /// Drops what is queued, each message once, also if one of them panics.
+    fn drop(&mut self) {
+        let mut panics = FirstPanic::new();
+        panics.catch(|| self.chan.close(CLOSED | RX_GONE, |_| true));
+        self.cursor.drain(&self.chan, &mut panics);
+        panics.resume("dropping a message");
+    }
+}
+
+impl<T> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        super::recv::debug(f, "Receiver", &self.chan)
+    }
+}

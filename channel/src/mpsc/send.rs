@@ -1,0 +1,218 @@
+//! Sending one message.
+
+use std::cell::Cell;
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomPinned;
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::task::{Context, Poll};
+
+use wakerun::wake;
+
+use super::Sender;
+use crate::error::SendError;
+use crate::gate::Claim;
+use crate::line::{Status, Waiter, Wants};
+use crate::parking::Entered;
+
+/// The future of [`Sender::send`].
+///
+/// # Cancel safety
+/// Dropped before it is Ready, it withdraws its message, unless the receiver has it already: one
+/// that still waits leaves the line; one that has been accepted meanwhile and is still queued is
+/// marked and discarded by the receiver, which gives its capacity back when it passes it. Who must
+/// know which, or wants the message back, uses `reserve().await?.send(v)`.
+///
+/// # Panics
+/// When it is polled again after it was Ready.
+#[must_use = "futures do nothing unless you `.await` or poll them"]
+pub struct Send<'a, T> {
+    sender: &'a Sender<T>,
+    stage: Cell<Stage>,
+    waiter: Waiter<T>,
+    /// The line points to the waiter.
+    _pinned: PhantomPinned,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Not polled yet: the message is in the waiter, which is in no line.
+    New,
+    /// In the line, or taken out of it: the waiter's status tells.
+    Waiting,
+    /// Ready was returned: the message is gone.
+    Over,
+}
+
+// SAFETY: a message on its way, which `T: Send` allows to be anywhere; the waiter is reached by
+// other threads under the line's lock only.
+unsafe impl<T: std::marker::Send> std::marker::Send for Send<'_, T> {}
+// SAFETY: all methods take the future pinned and exclusively.
+unsafe impl<T: std::marker::Send> Sync for Send<'_, T> {}
+
+impl<T> std::panic::UnwindSafe for Send<'_, T> {}
+impl<T> std::panic::RefUnwindSafe for Send<'_, T> {}
+
+impl<'a, T> Send<'a, T> {
+    #[inline]
+    pub(super) fn new(sender: &'a Sender<T>, value: T) -> Self {
+        Self {
+            sender,
+            stage: Cell::new(Stage::New),
+            waiter: Waiter::with_value(value),
+            _pinned: PhantomPinned,
+        }
+    }
+
+    /// Takes the message out of the waiter: the send is over.
+    ///
+    /// # Safety
+    /// The message is in the waiter and nobody else will take it.
+    #[inline]
+    unsafe fn finish(&self) -> T {
+        self.stage.set(Stage::Over);
+        // SAFETY: handed on.
+        unsafe { self.waiter.take_value() }
+    }
+
+    #[inline]
+    fn poll_new(&self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
+        if !wake::spend_budget() {
+            return self.poll_exhausted(cx);
+        }
+        let chan = self.sender.chan();
+        match chan.claim() {
+            Claim::Claimed { position, wake } => {
+                // SAFETY: a new send's message is in its waiter, which nobody else knows.
+                let value = unsafe { self.finish() };
+                // SAFETY: claimed just now.
+                unsafe { chan.publish(position, wake, value) };
+                Poll::Ready(Ok(()))
+            }
+            // SAFETY: as above.
+            Claim::Closed => Poll::Ready(Err(SendError(unsafe { self.finish() }))),
+            Claim::Full => self.enter_line(cx),
+        }
+    }
+
+    /// The task has to yield, but not to lose its place: the message is accepted now, as if it had
+    /// waited in line, and Ready is told at the next poll.
+    #[cold]
+    fn poll_exhausted(&self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
+        let chan = self.sender.chan();
+        match chan.claim() {
+            Claim::Claimed { position, wake } => {
+                let waiter = NonNull::from(&self.waiter);
+                // SAFETY: the waiter is in no line.
+                unsafe { self.waiter.set_position(position) };
+                // SAFETY: a new send's message is in its waiter.
+                let value = unsafe { self.waiter.take_value() };
+                self.stage.set(Stage::Waiting);
+                // SAFETY: the waiter is in no line, and its status final.
+                unsafe { Waiter::finish(waiter, Status::Done) };
+                // SAFETY: claimed just now.
+                unsafe { chan.deposit(position, wake, value) };
+                wake::force_yield(cx);
+                Poll::Pending
+            }
+            // SAFETY: as above.
+            Claim::Closed => Poll::Ready(Err(SendError(unsafe { self.finish() }))),
+            Claim::Full => self.enter_line(cx),
+        }
+    }
+
+    #[cold]
+    fn enter_line(&self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
+        let chan = self.sender.chan();
+        let waiter = NonNull::from(&self.waiter);
+        // Before the lock, since cloning a waker may be foreign code.
+        let waker = wake::clone_waker(cx.waker());
+        // SAFETY: the waiter is pinned with this future, which takes it out when it is dropped.
+        match unsafe { chan.enter_line(waiter, Wants::Send, waker) } {
+            Entered::Waiting => {
+                self.stage.set(Stage::Waiting);
+                Poll::Pending
+            }
+            Entered::Claimed { position, wake } => {
+                // SAFETY: the waiter did not get into the line; its message is in it.
+                let value = unsafe { self.finish() };
+                // SAFETY: claimed just now.
+                unsafe { chan.publish(position, wake, value) };
+                Poll::Ready(Ok(()))
+            }
+            // SAFETY: as above.
+            Entered::Closed => Poll::Ready(Err(SendError(unsafe { self.finish() }))),
+        }
+    }
+
+    fn poll_waiting(&self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
+        match self.waiter.status() {
+            Status::Done | Status::Taken => {
+                self.stage.set(Stage::Over);
+                // Charged, but never refused: the task has waited.
+                let _ = wake::spend_budget();
+                Poll::Ready(Ok(()))
+            }
+            // SAFETY: a closed send keeps its message.
+            Status::Closed => Poll::Ready(Err(SendError(unsafe { self.finish() }))),
+            Status::Linked | Status::Granted => {
+                let waiter = NonNull::from(&self.waiter);
+                if self.sender.chan().renew_waker(waiter, cx.waker()) {
+                    Poll::Pending
+                } else {
+                    // Taken out of the line at this very moment.
+                    self.poll_waiting(cx)
+                }
+            }
+        }
+    }
+}
+
+impl<T> Future for Send<'_, T> {
+    type Output = Result<(), SendError<T>>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.into_ref().get_ref();
+        match this.stage.get() {
+            Stage::New => this.poll_new(cx),
+            Stage::Waiting => this.poll_waiting(cx),
+            Stage::Over => panic!("a `send` future was polled after it was ready"),
+        }
+    }
+}
+
+impl<T> Drop for Send<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        match self.stage.get() {
+            Stage::Over => {}
+            // SAFETY: a new send's message is in its waiter.
+            Stage::New => drop(unsafe { self.waiter.take_value() }),
+            Stage::Waiting => self.cancel(),
+        }
+    }
+}
+
+impl<T> Send<'_, T> {
+    #[cold]
+    fn cancel(&self) {
+        let chan = self.sender.chan();
+        match chan.leave_line(NonNull::from(&self.waiter)) {
+            // SAFETY: DONE says where the message was put.
+            Status::Done => chan.ring.withdraw(unsafe { self.waiter.position() }),
+            Status::Taken | Status::Granted => {}
+            // SAFETY: out of the line, by this call or by closing, with the message in it.
+            Status::Linked | Status::Closed => drop(unsafe { self.waiter.take_value() }),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Send<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Send")
+            .field("stage", &self.stage.get())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,133 @@
+//! How a sender gets into the line, changes its waker there, and leaves it.
+
+use std::ptr::NonNull;
+use std::task::Waker;
+
+use wakerun::sync::atomic::Ordering;
+use wakerun::wake::{self, Batch, Place};
+
+use crate::chan::Chan;
+use crate::gate::CLOSED;
+use crate::line::{Status, Waiter, Wants};
+
+/// What entering the line came to.
+#[must_use]
+pub(crate) enum Entered {
+    /// In the line.
+    Waiting,
+    /// There was room after all: it is the caller's. For a message, a position to publish, with
+    /// `wake` as in a claim; permits are counted.
+    Claimed { position: u64, wake: bool },
+    /// The channel is closed.
+    Closed,
+}
+
+impl<T> Chan<T> {
+    /// Puts a waiter at the end of the line, unless there is room and nobody ahead.
+    ///
+    /// # Safety
+    /// `waiter` is in no line, wants what `wants` says, stays where it is, and goes only after
+    /// [`leave_line`](Self::leave_line) or a final status.
+    pub(crate) unsafe fn enter_line(
+        &self,
+        waiter: NonNull<Waiter<T>>,
+        wants: Wants,
+        waker: Waker,
+    ) -> Entered {
+        let mut line = self.line.lock();
+        if self.gate.load().has(CLOSED) {
+            drop(line);
+            wake::recycle(waker);
+            return Entered::Closed;
+        }
+        if line.is_empty() {
+            self.rx.waiting.store(true, Ordering::Relaxed);
+            let word = self.gate.set_waiting();
+            // Pairs with the receiver's fence between its head and its look at `waiting`: it sees
+            // the line, or this sees the room.
+            wakerun::sync::fence_after_locked();
+            let head = self.rx.head.load(Ordering::Acquire);
+            let count = match wants {
+                Wants::Send => 1,
+                Wants::Permits(count) => count,
+            };
+            if word.used(head) + count <= self.gate.capacity() {
+                let (position, wake) = match wants {
+                    Wants::Send => self.gate.claim_in_line(),
+                    Wants::Permits(count) => {
+                        self.gate.grant_in_line(count);
+                        (0, false)
+                    }
+                };
+                self.end_line();
+                drop(line);
+                wake::recycle(waker);
+                return Entered::Claimed { position, wake };
+            }
+        }
+        // SAFETY: handed on.
+        unsafe { line.push(waiter, waker) };
+        Entered::Waiting
+    }
+
+    /// Lets a waiter wake the task that polled it last. `false`: it is not in the line any more.
+    pub(crate) fn renew_waker(&self, waiter: NonNull<Waiter<T>>, waker: &Waker) -> bool {
+        // SAFETY: the caller's own waiter.
+        let status = || unsafe { waiter.as_ref() }.status();
+        {
+            let line = self.line.lock();
+            if status() != Status::Linked {
+                return false;
+            }
+            if line.will_wake(waiter, waker) {
+                return true;
+            }
+        }
+        // Cloned outside the lock, since that may be foreign code; then look again.
+        let new = wake::clone_waker(waker);
+        let mut line = self.line.lock();
+        let linked = status() == Status::Linked;
+        let unneeded = if linked {
+            line.set_waker(waiter, new)
+        } else {
+            Some(new)
+        };
+        drop(line);
+        drop(unneeded);
+        linked
+    }
+
+    /// Takes a waiter out of the line for good. Returns `Linked` if it stood there until now, or
+    /// the final status that it has got before.
+    pub(crate) fn leave_line(&self, waiter: NonNull<Waiter<T>>) -> Status {
+        // SAFETY: the caller's own waiter.
+        let status = unsafe { waiter.as_ref() }.status();
+        if status != Status::Linked {
+            return status;
+        }
+        let mut line = self.line.lock();
+        // SAFETY: as above.
+        let status = unsafe { waiter.as_ref() }.status();
+        if status != Status::Linked {
+            return status;
+        }
+        let was_first = line.first().is_some_and(|(first, _)| first == waiter);
+        let waker = line.remove(waiter);
+        let mut batch = Batch::new(Place::Tail);
+        let mut served = None;
+        if line.is_empty() {
+            self.end_line();
+        } else if was_first {
+            // The next one may want less than this one did.
+            served = Some(self.serve::<false>(&mut line, &mut batch));
+        }
+        drop(line);
+        if let Some(waker) = waker {
+            wake::recycle(waker);
+        }
+        if let Some(served) = served {
+            self.after_serving(served, batch);
+        }
+        status
+    }
+}

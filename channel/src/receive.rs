@@ -1,0 +1,308 @@
+//! The receiver's side of the protocols: taking messages, sleeping, draining.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use wakerun::panics::FirstPanic;
+use wakerun::sync::atomic::{Ordering, fence};
+use wakerun::sync::{spin_loop, thread};
+use wakerun::wake::{self, Batch, Place};
+
+use crate::chan::{Chan, Served};
+use crate::gate::{CLOSED, POSITION_MASK, Word};
+use crate::line::{Status, Waiter, Wants};
+use crate::ring::Message;
+
+/// How often the receiver looks again for a message that is being written: a memcpy's time.
+const SPINS: u32 = 32;
+
+/// What a look at the queue found.
+pub(crate) enum Take<T> {
+    Value(T),
+    /// Nothing, and more can come.
+    Empty,
+    /// A sender is between its claim and the end of its write.
+    Unpublished,
+    /// Nothing, and nothing can come any more.
+    End,
+}
+
+/// Where the receiver is.
+pub(crate) struct Cursor<T> {
+    /// The next position; the head in the channel is a copy for the senders.
+    head: u64,
+    /// A message that was taken when a foreign waker panicked: it is received next.
+    stash: Option<Box<T>>,
+}
+
+impl<T> Cursor<T> {
+    pub(crate) fn new() -> Self {
+        Self {
+            head: 0,
+            stash: None,
+        }
+    }
+
+    /// Takes the next message, if it is there.
+    #[inline]
+    pub(crate) fn take(&mut self, chan: &Arc<Chan<T>>) -> Take<T> {
+        if self.stash.is_some() {
+            return self.take_stash();
+        }
+        loop {
+            // SAFETY: the cursor is the receiver's, and moves on from each position it has taken.
+            match unsafe { chan.ring.take(self.head) } {
+                Some(Message::Value(value)) => {
+                    self.advance(chan);
+                    return self.after_take(chan, value);
+                }
+                Some(Message::Withdrawn(value)) => self.discard(chan, value),
+                None => match self.take_beyond_ring(chan) {
+                    Beyond::Take(take) => return take,
+                    Beyond::Again => {}
+                },
+            }
+        }
+    }
+
+    #[cold]
+    fn take_stash(&mut self) -> Take<T> {
+        match self.stash.take() {
+            Some(value) => Take::Value(*value),
+            None => Take::Empty,
+        }
+    }
+
+    #[inline]
+    fn advance(&mut self, chan: &Chan<T>) {
+        self.head = self.head.wrapping_add(1) & POSITION_MASK;
+        // Release: the slot has been read before a sender that sees this writes to it again.
+        chan.rx.head.store(self.head, Ordering::Release);
+    }
+
+    /// A slot has become free: serves the line, if there is one. The fence that makes "no line" the
+    /// truth is made when the poll is over, or here.
+    #[inline]
+    fn after_take(&mut self, chan: &Arc<Chan<T>>, value: T) -> Take<T> {
+        if chan.rx.waiting.load(Ordering::Relaxed) {
+            return self.release(chan, value);
+        }
+        // SAFETY: `poll_end` and the drop of `Chan` touch no message's borrowed data.
+        if unsafe { wake::defer_to_poll_end_unchecked(chan) } {
+            return Take::Value(value);
+        }
+        // Pairs with the locked instruction of a parking sender.
+        fence(Ordering::SeqCst);
+        if chan.rx.waiting.load(Ordering::Relaxed) {
+            return self.release(chan, value);
+        }
+        Take::Value(value)
+    }
+
+    /// Serves the line with a message in hand, which a panicking waker must not lose.
+    fn release(&mut self, chan: &Chan<T>, value: T) -> Take<T> {
+        let mut batch = Batch::new(Place::Tail);
+        let served = {
+            let mut line = chan.line.lock();
+            chan.serve_as_receiver(&mut line, &mut batch)
+        };
+        self.wake_with(chan, served, batch, value)
+    }
+
+    fn wake_with(&mut self, chan: &Chan<T>, served: Served, batch: Batch, value: T) -> Take<T> {
+        let mut panics = FirstPanic::new();
+        panics.catch(|| chan.after_serving(served, batch));
+        if panics.is_some() {
+            self.stash = Some(Box::new(value));
+            panics.resume("a waker");
+            return self.take_stash();
+        }
+        Take::Value(value)
+    }
+
+    /// A message that its sender has withdrawn: its capacity comes back, and it is dropped.
+    #[cold]
+    fn discard(&mut self, chan: &Chan<T>, value: T) {
+        self.advance(chan);
+        chan.fence_and_release();
+        drop(value);
+    }
+
+    /// The ring has nothing: looks at the line, then for the end.
+    fn take_beyond_ring(&mut self, chan: &Chan<T>) -> Beyond<T> {
+        let word = chan.gate.load();
+        if word.tail() != self.head {
+            if chan.ring.is_published(self.head) {
+                return Beyond::Again;
+            }
+            return Beyond::Take(Take::Unpublished);
+        }
+        if chan.rx.waiting.load(Ordering::Relaxed)
+            && let Some(beyond) = self.take_from_line(chan)
+        {
+            return beyond;
+        }
+        Beyond::Take(if self.ended(chan, word) {
+            Take::End
+        } else {
+            Take::Empty
+        })
+    }
+
+    /// Whether nothing can come any more, for a word whose tail is at the head.
+    fn ended(&self, chan: &Chan<T>, word: Word) -> bool {
+        // One load of the word: closed, no permit, and the tail at the head are of one moment. When
+        // all senders are gone, permits that are still out have been leaked; and what stands in the
+        // line are leaked sends, which are yet to be taken.
+        word.has(CLOSED)
+            && (word.permits() == 0 || chan.senders.load(Ordering::Acquire) == 0)
+            && !chan.rx.waiting.load(Ordering::Relaxed)
+    }
+
+    /// The ring is empty and senders wait: takes the message of the first one straight out of the
+    /// line, and serves those behind it, in one critical section. `None`: nothing to take there.
+    fn take_from_line(&mut self, chan: &Chan<T>) -> Option<Beyond<T>> {
+        let mut batch = Batch::new(Place::Tail);
+        let mut line = chan.line.lock();
+        let word = chan.gate.load();
+        if word.tail() != self.head {
+            // A message has come into the ring meanwhile.
+            return Some(Beyond::Again);
+        }
+        let (node, wants) = line.first()?;
+        let mut taken = None;
+        if wants == Wants::Send {
+            let waker = line.remove(node);
+            // SAFETY: linked until just now, under the lock; alive until `finish`.
+            let waiter = unsafe { node.as_ref() };
+            // SAFETY: a linked send's message is in its node, and leaves it here.
+            taken = Some(unsafe { waiter.take_value() });
+            // SAFETY: taken out; the last touch.
+            unsafe { Waiter::finish(node, Status::Taken) };
+            if let Some(waker) = waker {
+                batch.push(waker);
+            }
+        }
+        let served = chan.serve_as_receiver(&mut line, &mut batch);
+        drop(line);
+        if let Some(value) = taken {
+            return Some(Beyond::Take(self.wake_with(chan, served, batch, value)));
+        }
+        chan.after_serving(served, batch);
+        None
+    }
+
+    /// Waits for the message that is being written at the head. Only a thread that has lost its core
+    /// in the middle of a copy makes this long.
+    pub(crate) fn wait_published(&self, chan: &Chan<T>) {
+        let mut spins = 0;
+        while !chan.ring.is_published(self.head) {
+            if spins < SPINS {
+                spins += 1;
+                spin_loop();
+            } else {
+                thread::yield_now();
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn poll(&mut self, chan: &Arc<Chan<T>>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        std::task::ready!(wake::poll_budget(cx));
+        match self.take(chan) {
+            Take::Value(value) => Poll::Ready(Some(value)),
+            Take::End => Poll::Ready(None),
+            Take::Empty | Take::Unpublished => self.poll_empty(chan, cx),
+        }
+    }
+
+    /// Nothing at the first look: prepares to sleep, and looks again.
+    fn poll_empty(&mut self, chan: &Arc<Chan<T>>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        let mut line_looked_at = false;
+        if !chan.rx.cell.is_free() && chan.gate.take_parked() {
+            // An earlier sleep that no news has ended.
+            chan.rx.cell.acknowledge();
+        }
+        loop {
+            if !self.settle(chan) || !chan.rx.cell.is_free() {
+                // A sender that has lost its core holds a slot or the waker. Come again soon.
+                wake::force_yield(cx);
+                return Poll::Pending;
+            }
+            // SAFETY: the receiver, and the cell is free.
+            let old = unsafe { chan.rx.cell.set(cx.waker()) };
+            drop(old);
+            chan.rx.cell.begin_park();
+            let word = chan.gate.set_parked();
+            // Pairs with the locked instruction of a parking sender: it sees the head, or this sees
+            // `waiting`. So the receives of this poll owe no fence any more.
+            wakerun::sync::fence_after_locked();
+            wake::cancel_deferred(chan);
+            // A line that has been looked at since the last receive waits for permits to come back,
+            // and whoever gives one back serves it.
+            let line = !line_looked_at && chan.rx.waiting.load(Ordering::Relaxed);
+            if word.tail() == self.head && !line && !self.ended(chan, word) {
+                wake::refund_budget();
+                return Poll::Pending;
+            }
+            let taken_back = chan.gate.take_parked();
+            if taken_back {
+                chan.rx.cell.acknowledge();
+            }
+            match self.take(chan) {
+                Take::Value(value) => return Poll::Ready(Some(value)),
+                Take::End => return Poll::Ready(None),
+                // Whoever cleared PARKED brings news, and wakes.
+                Take::Empty | Take::Unpublished if !taken_back => return Poll::Pending,
+                Take::Empty => line_looked_at = true,
+                Take::Unpublished => {}
+            }
+        }
+    }
+
+    /// Waits a moment for a sender that is between its claim and the end of its write. `false`: it
+    /// takes longer than a memcpy.
+    fn settle(&self, chan: &Chan<T>) -> bool {
+        for _ in 0..SPINS {
+            if chan.gate.load().tail() == self.head || chan.ring.is_published(self.head) {
+                return true;
+            }
+            spin_loop();
+        }
+        false
+    }
+
+    /// The receiver is gone and the channel closed to all: drops what is queued, and the waker.
+    pub(crate) fn drain(&mut self, chan: &Chan<T>, panics: &mut FirstPanic) {
+        let stash = self.stash.take();
+        panics.catch(|| drop(stash));
+        // Nobody claims any more; some may still write what they have claimed.
+        let tail = chan.gate.load().tail();
+        while self.head != tail {
+            self.wait_published(chan);
+            // SAFETY: as in `take`.
+            let message = unsafe { chan.ring.take(self.head) };
+            self.advance(chan);
+            panics.catch(|| drop(message));
+        }
+        let mut spins = 0;
+        while !chan.rx.cell.is_free() {
+            if spins < SPINS {
+                spins += 1;
+                spin_loop();
+            } else {
+                thread::yield_now();
+            }
+        }
+        // SAFETY: free, and this is the receiver.
+        let waker = unsafe { chan.rx.cell.take() };
+        panics.catch(|| drop(waker));
+    }
+}
+
+/// What a look beyond the ring came to.
+enum Beyond<T> {
+    Take(Take<T>),
+    /// A message has come into the ring meanwhile.
+    Again,
+}

@@ -1,0 +1,30 @@
+//! A test that hangs must fail and say where.
+
+use std::panic;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// How long a test may take before it counts as hung. Far above what any takes on a loaded machine.
+pub(crate) const LIMIT: Duration = Duration::from_secs(if cfg!(miri) { 600 } else { 60 });
+
+/// Runs `f` on a thread of its own; panics if it has not returned within [`LIMIT`].
+#[track_caller]
+pub(crate) fn within<R: Send + 'static>(what: &str, f: impl FnOnce() -> R + Send + 'static) -> R {
+    let (done, wait) = mpsc::channel();
+    let thread = thread::Builder::new()
+        .name(what.to_string())
+        .spawn(move || {
+            let result = panic::catch_unwind(panic::AssertUnwindSafe(f));
+            let _ = done.send(());
+            result
+        })
+        .unwrap();
+    match wait.recv_timeout(LIMIT) {
+        Ok(()) => match thread.join() {
+            Ok(Ok(result)) => result,
+            Ok(Err(payload)) | Err(payload) => panic::resume_unwind(payload),
+        },
+        Err(_) => panic!("{what}: no end within {LIMIT:?}"),
+    }
+}
