@@ -19,7 +19,7 @@ use wakerun::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence}
 use wakerun::wake::{Batch, Place, PollEnd};
 
 use crate::closed::ClosedWaiters;
-use crate::gate::{CLOSED, Claim, Gate};
+use crate::gate::{CLOSED, Claim, Gate, POSITION_MASK, WAITING};
 use crate::line::{Line, Status, Waiter, Wants};
 use crate::ring::Ring;
 use crate::rx_cell::RxCell;
@@ -95,16 +95,16 @@ impl<T> Chan<T> {
         }
     }
 
-    /// [`publish`](Self::publish), for a sender that may still withdraw the message.
-    ///
-    /// # Safety
-    /// As there.
-    pub(crate) unsafe fn deposit(&self, position: u64, wake: bool, value: T) {
-        // SAFETY: handed on.
-        unsafe { self.ring.deposit(position, value) };
-        if wake {
-            // SAFETY: the claim cleared PARKED.
-            unsafe { self.rx.cell.wake() };
+    /// Withdraws the message that was deposited at `position` and whose sender has not been told,
+    /// unless it has been received.
+    #[cold]
+    pub(crate) fn withdraw(&self, position: u64) {
+        let _line = self.line.lock();
+        let head = self.rx.head.load(Ordering::Acquire);
+        let ahead = position.wrapping_sub(head) & POSITION_MASK;
+        if ahead < self.gate.capacity() {
+            // SAFETY: the lock is held, and the head was not beyond the position since it is.
+            unsafe { self.ring.withdraw(position) };
         }
     }
 
@@ -112,8 +112,8 @@ impl<T> Chan<T> {
 
     /// Serves waiters in their order while there is room for the first of them.
     ///
-    /// `EXCLUSIVE`: the caller is the receiver, which is not parked, and no permit is out; then
-    /// nobody else changes the word and it is stored once, at the end.
+    /// `EXCLUSIVE`: the caller is the receiver, WAITING is set and no permit is out; then nobody else
+    /// changes the word (see [`Gate::store_exclusive`]) and it is stored once, at the end.
     pub(crate) fn serve<const EXCLUSIVE: bool>(
         &self,
         line: &mut Line<T>,
@@ -190,9 +190,17 @@ impl<T> Chan<T> {
         served
     }
 
-    /// [`serve`](Self::serve) for the receiver, which is not parked.
+    /// [`serve`](Self::serve) for the receiver.
     pub(crate) fn serve_as_receiver(&self, line: &mut Line<T>, batch: &mut Batch) -> Served {
-        if self.gate.load().permits() == 0 {
+        let word = self.gate.load();
+        if !word.has(WAITING) {
+            // The line that was seen has been served, or its only sender has found room. The word
+            // is everybody's again.
+            Served {
+                wake_receiver: false,
+                again: false,
+            }
+        } else if word.permits() == 0 {
             self.serve::<true>(line, batch)
         } else {
             self.serve::<false>(line, batch)
@@ -222,11 +230,21 @@ impl<T> Chan<T> {
     pub(crate) fn release(&self) {
         let mut batch = Batch::new(Place::Tail);
         let served = self.serve::<false>(&mut self.line.lock(), &mut batch);
-        self.after_serving(served, batch);
+        self.after_serving(served, &mut batch);
     }
 
     /// What is to be done after the lock when a round of serving is over; serves on, if need be.
-    pub(crate) fn after_serving(&self, mut served: Served, mut batch: Batch) {
+    #[inline]
+    pub(crate) fn after_serving(&self, served: Served, batch: &mut Batch) {
+        if served.wake_receiver || served.again {
+            self.serve_on(served, batch);
+        } else {
+            batch.wake_all();
+        }
+    }
+
+    #[cold]
+    fn serve_on(&self, mut served: Served, batch: &mut Batch) {
         let mut panics = FirstPanic::new();
         loop {
             if served.wake_receiver {
@@ -237,7 +255,7 @@ impl<T> Chan<T> {
             if !served.again {
                 break;
             }
-            served = self.serve::<false>(&mut self.line.lock(), &mut batch);
+            served = self.serve::<false>(&mut self.line.lock(), batch);
         }
         panics.resume("a waker");
     }
@@ -245,8 +263,6 @@ impl<T> Chan<T> {
     /// Gives permits back.
     #[inline]
     pub(crate) fn return_permits(&self, count: u64) {
-        use crate::gate::WAITING;
-
         let (word, wake) = self.gate.return_permits(count);
         if wake {
             // SAFETY: the exchange cleared PARKED.

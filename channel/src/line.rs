@@ -55,33 +55,31 @@ struct Links<T> {
 }
 
 /// A node, in the future of a waiting sender.
+///
+/// Most futures never wait, so the links are filled only when the node is linked.
 pub(crate) struct Waiter<T> {
     status: AtomicU32,
-    links: UnsafeCell<Links<T>>,
+    links: UnsafeCell<MaybeUninit<Links<T>>>,
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
 impl<T> Waiter<T> {
     /// A node with a message.
+    #[inline]
     pub(crate) fn with_value(value: T) -> Self {
-        Self::new(Wants::Send, MaybeUninit::new(value))
+        Self::new(MaybeUninit::new(value))
     }
 
     /// A node for permits.
-    pub(crate) fn for_permits(count: u64) -> Self {
-        Self::new(Wants::Permits(count), MaybeUninit::uninit())
+    pub(crate) fn for_permits() -> Self {
+        Self::new(MaybeUninit::uninit())
     }
 
-    fn new(wants: Wants, value: MaybeUninit<T>) -> Self {
+    #[inline]
+    fn new(value: MaybeUninit<T>) -> Self {
         Self {
             status: AtomicU32::new(LINKED),
-            links: UnsafeCell::new(Links {
-                prev: None,
-                next: None,
-                waker: None,
-                wants,
-                position: 0,
-            }),
+            links: UnsafeCell::new(MaybeUninit::uninit()),
             value: UnsafeCell::new(value),
         }
     }
@@ -129,11 +127,28 @@ impl<T> Waiter<T> {
     /// Notes where the message was deposited.
     ///
     /// # Safety
-    /// The node is the caller's: under the lock, or never linked.
+    /// The node has been linked and taken out, and is the caller's.
     pub(crate) unsafe fn set_position(&self, position: u64) {
-        // SAFETY: handed on.
+        // SAFETY: handed on; links once filled stay so.
         self.links
-            .with_mut(|links| unsafe { (*links).position = position });
+            .with_mut(|links| unsafe { (*links).assume_init_mut() }.position = position);
+    }
+
+    /// Turns a node that has never been linked into one whose message was deposited.
+    ///
+    /// # Safety
+    /// The node has never been linked, and the caller is its future.
+    pub(crate) unsafe fn finish_deposited(&self, position: u64) {
+        let filled = Links {
+            prev: None,
+            next: None,
+            waker: None,
+            wants: Wants::Send,
+            position,
+        };
+        // SAFETY: nobody else knows the node.
+        self.links.with_mut(|links| unsafe { (*links).write(filled) });
+        self.status.store(DONE, Ordering::Relaxed);
     }
 
     /// Where the message was deposited.
@@ -141,8 +156,10 @@ impl<T> Waiter<T> {
     /// # Safety
     /// The status is DONE, as the caller has seen.
     pub(crate) unsafe fn position(&self) -> u64 {
-        // SAFETY: nobody but the future touches a node that is out.
-        self.links.with(|links| unsafe { (*links).position })
+        // SAFETY: nobody but the future touches a node that is out, and DONE means that the links
+        // have been filled.
+        self.links
+            .with(|links| unsafe { (*links).assume_init_ref() }.position)
     }
 }
 
@@ -191,8 +208,9 @@ impl<T> Line<T> {
         // SAFETY: a linked node is alive: its future takes it out before it goes.
         let node = unsafe { node.as_ref() };
         node.links.with(|links| {
-            // SAFETY: the lock is held (these are methods of the locked list).
-            let links = unsafe { &*links };
+            // SAFETY: the lock is held (these are methods of the locked list), and a linked node's
+            // links are filled.
+            let links = unsafe { (*links).assume_init_ref() };
             Plain {
                 next: links.next,
                 wants: links.wants,
@@ -204,8 +222,10 @@ impl<T> Line<T> {
     fn with_links<R>(node: NonNull<Waiter<T>>, f: impl FnOnce(&mut Links<T>) -> R) -> R {
         // SAFETY: alive, as in `links`, or about to be linked by its future.
         let node = unsafe { node.as_ref() };
-        // SAFETY: the lock is held, and `f` reaches no other reference to these links.
-        node.links.with_mut(|links| f(unsafe { &mut *links }))
+        // SAFETY: the lock is held, `f` reaches no other reference to these links, and a linked
+        // node's links are filled.
+        node.links
+            .with_mut(|links| f(unsafe { (*links).assume_init_mut() }))
     }
 
     /// Puts a node at the end.
@@ -213,13 +233,19 @@ impl<T> Line<T> {
     /// # Safety
     /// The node is in no line, stays where it is, and its owner removes it before it goes, unless
     /// its status tells that somebody else has.
-    pub(crate) unsafe fn push(&mut self, node: NonNull<Waiter<T>>, waker: Waker) {
+    pub(crate) unsafe fn push(&mut self, node: NonNull<Waiter<T>>, wants: Wants, waker: Waker) {
         let prev = self.tail.replace(node);
-        Self::with_links(node, |links| {
-            links.prev = prev;
-            links.next = None;
-            links.waker = Some(waker);
-        });
+        let filled = Links {
+            prev,
+            next: None,
+            waker: Some(waker),
+            wants,
+            position: 0,
+        };
+        // SAFETY: alive: its future is about to wait.
+        let links = unsafe { &node.as_ref().links };
+        // SAFETY: not linked yet, so the links are its future's, which has called this.
+        links.with_mut(|links| unsafe { (*links).write(filled) });
         match prev {
             None => self.head = Some(node),
             Some(prev) => Self::with_links(prev, |links| links.next = Some(node)),

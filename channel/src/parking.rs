@@ -26,7 +26,7 @@ impl<T> Chan<T> {
     /// Puts a waiter at the end of the line, unless there is room and nobody ahead.
     ///
     /// # Safety
-    /// `waiter` is in no line, wants what `wants` says, stays where it is, and goes only after
+    /// `waiter` has never been in a line, stays where it is, and goes only after
     /// [`leave_line`](Self::leave_line) or a final status.
     pub(crate) unsafe fn enter_line(
         &self,
@@ -66,7 +66,7 @@ impl<T> Chan<T> {
             }
         }
         // SAFETY: handed on.
-        unsafe { line.push(waiter, waker) };
+        unsafe { line.push(waiter, wants, waker) };
         Entered::Waiting
     }
 
@@ -126,7 +126,7 @@ impl<T> Chan<T> {
             wake::recycle(waker);
         }
         if let Some(served) = served {
-            self.after_serving(served, batch);
+            self.after_serving(served, &mut batch);
         }
         status
     }

@@ -1,5 +1,6 @@
 //! The receiver's side of the protocols: taking messages, sleeping, draining.
 
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -8,10 +9,10 @@ use wakerun::sync::atomic::{Ordering, fence};
 use wakerun::sync::{spin_loop, thread};
 use wakerun::wake::{self, Batch, Place};
 
-use crate::chan::{Chan, Served};
+use crate::chan::Chan;
 use crate::gate::{CLOSED, POSITION_MASK, Word};
 use crate::line::{Status, Waiter, Wants};
-use crate::ring::Message;
+use crate::ring::{Message, NOWHERE};
 
 /// How often the receiver looks again for a message that is being written: a memcpy's time.
 const SPINS: u32 = 32;
@@ -29,10 +30,12 @@ pub(crate) enum Take<T> {
 
 /// Where the receiver is.
 pub(crate) struct Cursor<T> {
-    /// The next position; the head in the channel is a copy for the senders.
+    /// The next position, or [`NOWHERE`] while there is a stash; the head in the channel is a copy
+    /// for the senders.
     head: u64,
-    /// A message that was taken when a foreign waker panicked: it is received next.
-    stash: Option<Box<T>>,
+    /// A message that was taken when a foreign waker panicked, and the position after it: it is
+    /// received next.
+    stash: Option<Box<(T, u64)>>,
 }
 
 impl<T> Cursor<T> {
@@ -44,109 +47,104 @@ impl<T> Cursor<T> {
     }
 
     /// Takes the next message, if it is there.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, chan: &Arc<Chan<T>>) -> Take<T> {
-        if self.stash.is_some() {
-            return self.take_stash();
-        }
-        loop {
-            // SAFETY: the cursor is the receiver's, and moves on from each position it has taken.
-            match unsafe { chan.ring.take(self.head) } {
-                Some(Message::Value(value)) => {
-                    self.advance(chan);
-                    return self.after_take(chan, value);
+        // SAFETY: the cursor is the receiver's, and moves on from each position it has taken.
+        match unsafe { chan.ring.take(self.head) } {
+            Some(Message::Value(value)) => {
+                self.advance(chan);
+                if !chan.rx.waiting.load(Ordering::Relaxed) && defer_fence(chan) {
+                    return Take::Value(value);
                 }
-                Some(Message::Withdrawn(value)) => self.discard(chan, value),
-                None => match self.take_beyond_ring(chan) {
-                    Beyond::Take(take) => return take,
-                    Beyond::Again => {}
-                },
+                self.after_take(chan, value)
             }
+            Some(Message::Withdrawn(value)) => self.discard(chan, value),
+            None => self.take_beyond_ring(chan),
         }
     }
 
-    #[cold]
-    fn take_stash(&mut self) -> Take<T> {
-        match self.stash.take() {
-            Some(value) => Take::Value(*value),
-            None => Take::Empty,
-        }
-    }
-
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, chan: &Chan<T>) {
         self.head = self.head.wrapping_add(1) & POSITION_MASK;
         // Release: the slot has been read before a sender that sees this writes to it again.
         chan.rx.head.store(self.head, Ordering::Release);
     }
 
-    /// A slot has become free: serves the line, if there is one. The fence that makes "no line" the
-    /// truth is made when the poll is over, or here.
-    #[inline]
-    fn after_take(&mut self, chan: &Arc<Chan<T>>, value: T) -> Take<T> {
-        if chan.rx.waiting.load(Ordering::Relaxed) {
-            return self.release(chan, value);
+    /// A slot has become free, and there is a line, or nobody else will make the fence that makes
+    /// "no line" the truth.
+    #[inline(never)]
+    fn after_take(&mut self, chan: &Chan<T>, value: T) -> Take<T> {
+        // Pairs with the locked instruction of a parking sender. If the line has been seen already,
+        // taking its lock is what it takes.
+        if !chan.rx.waiting.load(Ordering::Relaxed) {
+            fence(Ordering::SeqCst);
+            if !chan.rx.waiting.load(Ordering::Relaxed) {
+                return Take::Value(value);
+            }
         }
-        // SAFETY: `poll_end` and the drop of `Chan` touch no message's borrowed data.
-        if unsafe { wake::defer_to_poll_end_unchecked(chan) } {
-            return Take::Value(value);
-        }
-        // Pairs with the locked instruction of a parking sender.
-        fence(Ordering::SeqCst);
-        if chan.rx.waiting.load(Ordering::Relaxed) {
-            return self.release(chan, value);
-        }
-        Take::Value(value)
+        self.release(chan, value)
     }
 
     /// Serves the line with a message in hand, which a panicking waker must not lose.
     fn release(&mut self, chan: &Chan<T>, value: T) -> Take<T> {
+        let in_hand = InHand::new(self, value);
         let mut batch = Batch::new(Place::Tail);
-        let served = {
-            let mut line = chan.line.lock();
-            chan.serve_as_receiver(&mut line, &mut batch)
-        };
-        self.wake_with(chan, served, batch, value)
-    }
-
-    fn wake_with(&mut self, chan: &Chan<T>, served: Served, batch: Batch, value: T) -> Take<T> {
-        let mut panics = FirstPanic::new();
-        panics.catch(|| chan.after_serving(served, batch));
-        if panics.is_some() {
-            self.stash = Some(Box::new(value));
-            panics.resume("a waker");
-            return self.take_stash();
-        }
-        Take::Value(value)
+        let served = chan.serve_as_receiver(&mut chan.line.lock(), &mut batch);
+        chan.after_serving(served, &mut batch);
+        Take::Value(in_hand.into_value())
     }
 
     /// A message that its sender has withdrawn: its capacity comes back, and it is dropped.
     #[cold]
-    fn discard(&mut self, chan: &Chan<T>, value: T) {
-        self.advance(chan);
-        chan.fence_and_release();
-        drop(value);
+    #[inline(never)]
+    fn discard(&mut self, chan: &Arc<Chan<T>>, value: T) -> Take<T> {
+        let mut withdrawn = value;
+        loop {
+            self.advance(chan);
+            chan.fence_and_release();
+            drop(withdrawn);
+            // SAFETY: as in `take`.
+            match unsafe { chan.ring.take(self.head) } {
+                Some(Message::Withdrawn(value)) => withdrawn = value,
+                Some(Message::Value(value)) => {
+                    self.advance(chan);
+                    return self.after_take(chan, value);
+                }
+                None => return self.take_beyond_ring(chan),
+            }
+        }
     }
 
-    /// The ring has nothing: looks at the line, then for the end.
-    fn take_beyond_ring(&mut self, chan: &Chan<T>) -> Beyond<T> {
-        let word = chan.gate.load();
-        if word.tail() != self.head {
-            if chan.ring.is_published(self.head) {
-                return Beyond::Again;
+    /// The ring has nothing: looks at the stash and the line, then for the end.
+    #[inline(never)]
+    fn take_beyond_ring(&mut self, chan: &Arc<Chan<T>>) -> Take<T> {
+        if let Some(stash) = self.stash.take() {
+            let (value, head) = *stash;
+            self.head = head;
+            return Take::Value(value);
+        }
+        loop {
+            let word = chan.gate.load();
+            if word.tail() != self.head {
+                return if chan.ring.is_published(self.head) {
+                    self.take(chan)
+                } else {
+                    Take::Unpublished
+                };
             }
-            return Beyond::Take(Take::Unpublished);
+            if chan.rx.waiting.load(Ordering::Relaxed) {
+                match self.take_from_line(chan) {
+                    FromLine::Value(value) => return Take::Value(value),
+                    FromLine::Again => continue,
+                    FromLine::Nothing => {}
+                }
+            }
+            return if self.ended(chan, word) {
+                Take::End
+            } else {
+                Take::Empty
+            };
         }
-        if chan.rx.waiting.load(Ordering::Relaxed)
-            && let Some(beyond) = self.take_from_line(chan)
-        {
-            return beyond;
-        }
-        Beyond::Take(if self.ended(chan, word) {
-            Take::End
-        } else {
-            Take::Empty
-        })
     }
 
     /// Whether nothing can come any more, for a word whose tail is at the head.
@@ -160,23 +158,25 @@ impl<T> Cursor<T> {
     }
 
     /// The ring is empty and senders wait: takes the message of the first one straight out of the
-    /// line, and serves those behind it, in one critical section. `None`: nothing to take there.
-    fn take_from_line(&mut self, chan: &Chan<T>) -> Option<Beyond<T>> {
+    /// line, and serves those behind it, in one critical section.
+    fn take_from_line(&mut self, chan: &Chan<T>) -> FromLine<T> {
         let mut batch = Batch::new(Place::Tail);
         let mut line = chan.line.lock();
         let word = chan.gate.load();
         if word.tail() != self.head {
             // A message has come into the ring meanwhile.
-            return Some(Beyond::Again);
+            return FromLine::Again;
         }
-        let (node, wants) = line.first()?;
+        let Some((node, wants)) = line.first() else {
+            return FromLine::Nothing;
+        };
         let mut taken = None;
         if wants == Wants::Send {
             let waker = line.remove(node);
             // SAFETY: linked until just now, under the lock; alive until `finish`.
             let waiter = unsafe { node.as_ref() };
             // SAFETY: a linked send's message is in its node, and leaves it here.
-            taken = Some(unsafe { waiter.take_value() });
+            taken = Some(InHand::new(self, unsafe { waiter.take_value() }));
             // SAFETY: taken out; the last touch.
             unsafe { Waiter::finish(node, Status::Taken) };
             if let Some(waker) = waker {
@@ -185,11 +185,11 @@ impl<T> Cursor<T> {
         }
         let served = chan.serve_as_receiver(&mut line, &mut batch);
         drop(line);
-        if let Some(value) = taken {
-            return Some(Beyond::Take(self.wake_with(chan, served, batch, value)));
+        chan.after_serving(served, &mut batch);
+        match taken {
+            Some(in_hand) => FromLine::Value(in_hand.into_value()),
+            None => FromLine::Nothing,
         }
-        chan.after_serving(served, batch);
-        None
     }
 
     /// Waits for the message that is being written at the head. Only a thread that has lost its core
@@ -206,17 +206,38 @@ impl<T> Cursor<T> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn poll(&mut self, chan: &Arc<Chan<T>>, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        std::task::ready!(wake::poll_budget(cx));
+        if !wake::spend_budget() {
+            return self.poll_exhausted(chan, cx);
+        }
         match self.take(chan) {
             Take::Value(value) => Poll::Ready(Some(value)),
             Take::End => Poll::Ready(None),
-            Take::Empty | Take::Unpublished => self.poll_empty(chan, cx),
+            Take::Empty | Take::Unpublished => {
+                wake::refund_budget();
+                self.poll_empty(chan, cx)
+            }
         }
     }
 
+    /// The budget is used up: yields if there is something to receive, else sleeps as usual.
+    #[cold]
+    #[inline(never)]
+    fn poll_exhausted(&mut self, chan: &Arc<Chan<T>>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        if self.stash.is_some()
+            || chan.ring.is_published(self.head)
+            || chan.rx.waiting.load(Ordering::Relaxed)
+            || chan.gate.load().has(CLOSED)
+        {
+            wake::force_yield(cx);
+            return Poll::Pending;
+        }
+        self.poll_empty(chan, cx)
+    }
+
     /// Nothing at the first look: prepares to sleep, and looks again.
+    #[inline(never)]
     fn poll_empty(&mut self, chan: &Arc<Chan<T>>, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let mut line_looked_at = false;
         if !chan.rx.cell.is_free() && chan.gate.take_parked() {
@@ -242,7 +263,6 @@ impl<T> Cursor<T> {
             // and whoever gives one back serves it.
             let line = !line_looked_at && chan.rx.waiting.load(Ordering::Relaxed);
             if word.tail() == self.head && !line && !self.ended(chan, word) {
-                wake::refund_budget();
                 return Poll::Pending;
             }
             let taken_back = chan.gate.take_parked();
@@ -274,8 +294,11 @@ impl<T> Cursor<T> {
 
     /// The receiver is gone and the channel closed to all: drops what is queued, and the waker.
     pub(crate) fn drain(&mut self, chan: &Chan<T>, panics: &mut FirstPanic) {
-        let stash = self.stash.take();
-        panics.catch(|| drop(stash));
+        if let Some(stash) = self.stash.take() {
+            let (value, head) = *stash;
+            self.head = head;
+            panics.catch(|| drop(value));
+        }
         // Nobody claims any more; some may still write what they have claimed.
         let tail = chan.gate.load().tail();
         while self.head != tail {
@@ -300,9 +323,51 @@ impl<T> Cursor<T> {
     }
 }
 
-/// What a look beyond the ring came to.
-enum Beyond<T> {
-    Take(Take<T>),
+/// What a look at the line came to.
+enum FromLine<T> {
+    Value(T),
     /// A message has come into the ring meanwhile.
     Again,
+    /// No message can be taken from the line now.
+    Nothing,
+}
+
+/// Leaves the fence that a receive owes to the end of the poll. `false`: make it now.
+#[inline(always)]
+fn defer_fence<T>(chan: &Arc<Chan<T>>) -> bool {
+    // SAFETY: `poll_end` and the drop of `Chan` touch no message's borrowed data.
+    unsafe { wake::defer_to_poll_end_unchecked(chan) }
+}
+
+/// A message on its way to the caller; if a foreign waker panics now, it is received next.
+struct InHand<'a, T> {
+    cursor: &'a mut Cursor<T>,
+    value: ManuallyDrop<T>,
+}
+
+impl<'a, T> InHand<'a, T> {
+    #[inline]
+    fn new(cursor: &'a mut Cursor<T>, value: T) -> Self {
+        Self {
+            cursor,
+            value: ManuallyDrop::new(value),
+        }
+    }
+
+    #[inline]
+    fn into_value(self) -> T {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: taken once: `this` is not dropped.
+        unsafe { ManuallyDrop::take(&mut this.value) }
+    }
+}
+
+impl<T> Drop for InHand<'_, T> {
+    #[cold]
+    fn drop(&mut self) {
+        // SAFETY: `into_value` has not been called, or this would not run.
+        let value = unsafe { ManuallyDrop::take(&mut self.value) };
+        let head = std::mem::replace(&mut self.cursor.head, NOWHERE);
+        self.cursor.stash = Some(Box::new((value, head)));
+    }
 }

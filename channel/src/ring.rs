@@ -2,45 +2,33 @@
 //!
 //! | stamp of the slot of position `p` | meaning | who may touch the value |
 //! |---|---|---|
-//! | of an older position, or 0 | empty, or claimed and being written | the one who claimed `p` |
-//! | `p`, PUBLISHED | a message | the receiver, when its head is `p` |
-//! | `p`, DEPOSITED | a message that its sender may still withdraw | the receiver, likewise |
-//! | `p`, WITHDRAWN | a message to be discarded | the receiver, likewise |
+//! | of the lap before, or 0 | empty, or claimed and being written | the one who claimed `p` |
+//! | this lap's | a message | the receiver, when its head is `p` |
+//! | this lap's + DEPOSITED | a message that its sender may still withdraw | the receiver, likewise |
+//! | this lap's + DEPOSITED + WITHDRAWN | a message to be discarded | the receiver, likewise |
+//!
+//! A lap is one time round the ring; every slot is used once in each, so two values that take turns
+//! tell a lap from the one before.
 //!
 //! The receiver never writes a stamp: that it is done with a slot is told by its head. So a slot is
 //! written again by a claimant that has seen a head beyond it, and a receive is a load and a store.
+//!
+//! Stamps stand apart from the values and are a byte each, so that a queue of small messages touches
+//! little more memory than the messages take.
 
 use std::mem::MaybeUninit;
 
 use wakerun::sync::UnsafeCell;
-use wakerun::sync::atomic::{AtomicU64, Ordering};
+use wakerun::sync::atomic::{AtomicU8, Ordering};
 
-use crate::gate::POSITION_MASK;
+/// The values that the laps take turns with; never 0, which stands in a slot that was never used.
+const EVEN_LAP: u8 = 1;
+const ODD_LAP: u8 = 2;
+const DEPOSITED: u8 = 4;
+const WITHDRAWN: u8 = 8;
 
-const PUBLISHED: u64 = 0;
-const DEPOSITED: u64 = 1;
-const WITHDRAWN: u64 = 2;
-const KIND_BITS: u32 = 2;
-
-/// The stamp of a position; never 0 for a slot's first position.
-#[inline]
-fn stamp(position: u64, kind: u64) -> u64 {
-    ((position.wrapping_add(1) & POSITION_MASK) << KIND_BITS) | kind
-}
-
-struct Slot<T> {
-    stamp: AtomicU64,
-    value: UnsafeCell<MaybeUninit<T>>,
-}
-
-impl<T> Slot<T> {
-    fn new() -> Self {
-        Self {
-            stamp: AtomicU64::new(0),
-            value: UnsafeCell::new(MaybeUninit::uninit()),
-        }
-    }
-}
+/// No position: its slot is never found published.
+pub(crate) const NOWHERE: u64 = 1 << 62;
 
 /// A message as the receiver finds it.
 pub(crate) enum Message<T> {
@@ -51,8 +39,11 @@ pub(crate) enum Message<T> {
 
 /// A power of two of slots, at least the capacity.
 pub(crate) struct Ring<T> {
-    slots: Box<[Slot<T>]>,
+    values: Box<[UnsafeCell<MaybeUninit<T>>]>,
+    stamps: Box<[AtomicU8]>,
     mask: u64,
+    /// The position bit that tells even laps from odd ones.
+    lap_shift: u32,
 }
 
 // SAFETY: values move through the slots from thread to thread, one owner at a time (the table
@@ -68,20 +59,51 @@ impl<T> Ring<T> {
     /// `None`: that much memory is not to be had.
     pub(crate) fn new(capacity: usize) -> Option<Self> {
         let len = capacity.checked_next_power_of_two()?;
-        // SAFETY: a slot of zeros is an empty one: stamp 0 and no value.
-        let slots = unsafe { wakerun::sync::zeroed_slice(len, Slot::new) }?;
+        // SAFETY: anything is a valid `MaybeUninit`.
+        let values = unsafe {
+            wakerun::sync::zeroed_slice(len, || UnsafeCell::new(MaybeUninit::uninit()))
+        }?;
+        // SAFETY: a zero byte is the stamp 0.
+        let stamps = unsafe { wakerun::sync::zeroed_slice(len, || AtomicU8::new(0)) }?;
         Some(Self {
+            values,
+            stamps,
             mask: len as u64 - 1,
-            slots,
+            lap_shift: len.trailing_zeros(),
         })
     }
 
-    #[inline]
-    fn slot(&self, position: u64) -> &Slot<T> {
-        let index = (position & self.mask) as usize;
-        debug_assert!(index < self.slots.len());
-        // SAFETY: there are `mask + 1` slots.
-        unsafe { self.slots.get_unchecked(index) }
+    #[inline(always)]
+    fn index(&self, position: u64) -> usize {
+        (position & self.mask) as usize
+    }
+
+    /// The stamp of a message at this position.
+    #[inline(always)]
+    fn stamp(&self, position: u64) -> u8 {
+        EVEN_LAP + (position >> self.lap_shift & 1) as u8 * (ODD_LAP - EVEN_LAP)
+    }
+
+    /// Whether a slot's stamp says that the message of this position is there.
+    #[inline(always)]
+    fn is_of(&self, found: u8, position: u64) -> bool {
+        found & !(DEPOSITED | WITHDRAWN) == self.stamp(position) && position != NOWHERE
+    }
+
+    #[inline(always)]
+    fn stamp_cell(&self, position: u64) -> &AtomicU8 {
+        let index = self.index(position);
+        debug_assert!(index < self.stamps.len());
+        // SAFETY: there are `mask + 1` stamps.
+        unsafe { self.stamps.get_unchecked(index) }
+    }
+
+    #[inline(always)]
+    fn value_cell(&self, position: u64) -> &UnsafeCell<MaybeUninit<T>> {
+        let index = self.index(position);
+        debug_assert!(index < self.values.len());
+        // SAFETY: there are `mask + 1` values.
+        unsafe { self.values.get_unchecked(index) }
     }
 
     /// Writes a message and publishes it.
@@ -91,13 +113,13 @@ impl<T> Ring<T> {
     #[inline]
     pub(crate) unsafe fn publish(&self, position: u64, value: T) {
         // SAFETY: handed on.
-        unsafe { self.put(position, value, PUBLISHED) }
+        unsafe { self.put(position, value, 0) }
     }
 
     /// Writes a message for its sender, who may still withdraw it.
     ///
     /// # Safety
-    /// As [`publish`](Self::publish).
+    /// As [`publish`](Self::publish); and the line's lock is held.
     #[inline]
     pub(crate) unsafe fn deposit(&self, position: u64, value: T) {
         // SAFETY: handed on.
@@ -107,53 +129,56 @@ impl<T> Ring<T> {
     /// # Safety
     /// As [`publish`](Self::publish).
     #[inline]
-    unsafe fn put(&self, position: u64, value: T, kind: u64) {
-        let slot = self.slot(position);
+    unsafe fn put(&self, position: u64, value: T, flag: u8) {
         // SAFETY: the claim makes this thread the only one to touch the value; the receiver is done
         // with what was there, since the claimant has seen its head.
-        slot.value
+        self.value_cell(position)
             .with_mut(|place| unsafe { (*place).write(value) });
         // Release pairs with the Acquire in `take`.
-        slot.stamp.store(stamp(position, kind), Ordering::Release);
+        self.stamp_cell(position)
+            .store(self.stamp(position) | flag, Ordering::Release);
     }
 
     /// Takes the message of `position` out, if it is there. Afterwards the receiver moves its head.
     ///
     /// # Safety
-    /// The caller is the receiver, `position` is its head, and it takes each position once.
-    #[inline]
+    /// The caller is the receiver, `position` is its head (or [`NOWHERE`]), and it takes each
+    /// position once.
+    #[inline(always)]
     pub(crate) unsafe fn take(&self, position: u64) -> Option<Message<T>> {
-        let slot = self.slot(position);
-        let found = slot.stamp.load(Ordering::Acquire);
-        if found & !((1 << KIND_BITS) - 1) != stamp(position, PUBLISHED) {
+        let found = self.stamp_cell(position).load(Ordering::Acquire);
+        if !self.is_of(found, position) {
             return None;
         }
         // SAFETY: the stamp says that the value is there, and only the receiver takes it.
-        let value = slot
-            .value
+        let value = self
+            .value_cell(position)
             .with(|place| unsafe { (*place).assume_init_read() });
-        if found & WITHDRAWN != 0 {
-            Some(Message::Withdrawn(value))
-        } else {
+        if found & WITHDRAWN == 0 {
             Some(Message::Value(value))
+        } else {
+            Some(Message::Withdrawn(value))
         }
     }
 
     /// Whether the message of `position` is there. For the receiver.
     #[inline]
     pub(crate) fn is_published(&self, position: u64) -> bool {
-        let found = self.slot(position).stamp.load(Ordering::Acquire);
-        found & !((1 << KIND_BITS) - 1) == stamp(position, PUBLISHED)
+        self.is_of(self.stamp_cell(position).load(Ordering::Acquire), position)
     }
 
-    /// Withdraws a deposited message: the receiver will discard it. Without effect if it has been
-    /// received, since then the receiver has read the stamp, or the slot has a newer one.
-    pub(crate) fn withdraw(&self, position: u64) {
+    /// Withdraws a deposited message: the receiver will discard it, unless it is just receiving it.
+    ///
+    /// # Safety
+    /// The line's lock is held since the receiver's head was seen at or before `position`: so the
+    /// slot has not been deposited into again, as deposits are made under the lock.
+    pub(crate) unsafe fn withdraw(&self, position: u64) {
+        let deposited = self.stamp(position) | DEPOSITED;
         // Relaxed: nothing is handed over; the value stays the receiver's, who gets it from the
         // depositor: an exchange continues the release sequence of the store it replaces.
-        let _ = self.slot(position).stamp.compare_exchange(
-            stamp(position, DEPOSITED),
-            stamp(position, WITHDRAWN),
+        let _ = self.stamp_cell(position).compare_exchange(
+            deposited,
+            deposited | WITHDRAWN,
             Ordering::Relaxed,
             Ordering::Relaxed,
         );
@@ -163,6 +188,7 @@ impl<T> Ring<T> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::gate::POSITION_MASK;
 
     fn take<T>(ring: &Ring<T>, position: u64) -> Option<(T, bool)> {
         // SAFETY: the tests are the one receiver and take each position once.
@@ -188,32 +214,40 @@ mod tests {
     }
 
     #[test]
-    fn only_a_deposit_of_this_position_can_be_withdrawn() {
+    fn only_a_deposit_can_be_withdrawn() {
         let ring = Ring::new(1).unwrap();
-        // SAFETY: claimed by being the only thread, here and below.
+        // SAFETY: claimed by being the only thread, and nobody deposits meanwhile; here and below.
         unsafe { ring.publish(0, 'a') };
-        ring.withdraw(0);
+        // SAFETY: as above.
+        unsafe { ring.withdraw(0) };
         assert_eq!(take(&ring, 0), Some(('a', true)));
         // SAFETY: as above.
         unsafe { ring.deposit(1, 'b') };
-        ring.withdraw(0);
-        ring.withdraw(1);
+        // SAFETY: as above.
+        unsafe { ring.withdraw(1) };
         assert_eq!(take(&ring, 1), Some(('b', false)));
         // SAFETY: as above.
         unsafe { ring.deposit(2, 'c') };
-        ring.withdraw(1);
         assert_eq!(take(&ring, 2), Some(('c', true)));
     }
 
     #[test]
-    fn stamps_wrap_with_the_positions() {
+    fn laps_go_on_where_positions_wrap() {
+        let ring = Ring::new(2).unwrap();
+        for position in [POSITION_MASK - 1, POSITION_MASK, 0, 1] {
+            assert!(take(&ring, position).is_none());
+            // SAFETY: as above.
+            unsafe { ring.publish(position, position) };
+            assert_eq!(take(&ring, position), Some((position, true)));
+        }
+    }
+
+    #[test]
+    fn nothing_is_nowhere() {
         let ring = Ring::new(1).unwrap();
         // SAFETY: as above.
-        unsafe { ring.publish(POSITION_MASK - 1, 0) };
-        assert!(take(&ring, POSITION_MASK).is_none());
-        assert_eq!(take(&ring, POSITION_MASK - 1), Some((0, true)));
-        // SAFETY: as above.
-        unsafe { ring.publish(POSITION_MASK, 1) };
-        assert_eq!(take(&ring, POSITION_MASK), Some((1, true)));
+        unsafe { ring.publish(0, ()) };
+        assert!(take(&ring, NOWHERE).is_none());
+        assert!(!ring.is_published(NOWHERE));
     }
 }

@@ -7,25 +7,50 @@
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::runtime::TryCurrentError;
 use crate::scheduler::{Shared, Worker};
 use crate::task::header::Header;
 
-/// Channel and join operations that a poll may complete before it has to yield. tokio's number,
-/// which has stood the test of its users.
-pub(crate) const BUDGET: u32 = 128;
+/// Operations after which a poll's clock is read for the first time, and then once more.
+///
+/// So a poll that takes long for each operation yields after 128 of them: tokio's number, which has
+/// stood the test of its users. But 128 channel operations of some ten nanoseconds are hardly more
+/// than the switch to another task; such a poll goes on until it has used up its time.
+const PROBE: u32 = 64;
+/// Two probes this far apart, 80 ns an operation, are the mark of short operations.
+const PROBE_TIME: Duration = Duration::from_micros(5);
+/// Operations between readings of the clock in a poll of short operations.
+const STRIDE: u32 = 128;
+/// How long a poll of short operations goes on.
+const SLICE: Duration = Duration::from_micros(10);
 /// The budget where there is no poll of a task.
 const UNLIMITED: u32 = u32::MAX;
 /// Forced yields after which a poll gets a new budget. A poll that sees as many does not return to
 /// the scheduler between them: it is a foreign `block_on` inside a task, which would spin for ever.
 const FORCED_LIMIT: u32 = 128;
 
+/// How far a poll is with its budget.
+#[derive(Clone, Copy)]
+enum Pace {
+    /// In the first probe.
+    Unknown,
+    /// In the second probe.
+    Probed(Instant),
+    /// Past both: operations are short.
+    Short(Instant),
+}
+
 struct Local {
     worker: Cell<*const Worker>,
     task: Cell<Option<NonNull<Header>>>,
+    /// Operations left until the pace is looked at.
     budget: Cell<u32>,
+    pace: Cell<Pace>,
     forced: Cell<u32>,
+    /// Who is to be called when this poll is over; see `scheduler/hook.rs`.
+    deferred: Cell<*const ()>,
     /// Whether this thread is inside one of our `block_on`s.
     blocking: Cell<bool>,
     /// How many runtimes are entered; saves a look at the stack.
@@ -40,7 +65,9 @@ thread_local! {
             worker: Cell::new(std::ptr::null()),
             task: Cell::new(None),
             budget: Cell::new(UNLIMITED),
+            pace: Cell::new(Pace::Unknown),
             forced: Cell::new(0),
+            deferred: Cell::new(std::ptr::null()),
             blocking: Cell::new(false),
             entered: Cell::new(0),
             ids: Cell::new((0, 0)),
@@ -121,9 +148,10 @@ impl PollGuard {
     pub(crate) fn new(task: Option<NonNull<Header>>) -> Self {
         LOCAL.with(|local| {
             local.forced.set(0);
+            local.pace.set(Pace::Unknown);
             Self {
                 task: local.task.replace(task),
-                budget: local.budget.replace(BUDGET),
+                budget: local.budget.replace(PROBE),
             }
         })
     }
@@ -153,18 +181,25 @@ pub(crate) fn current_task() -> Option<crate::wake::TaskRef> {
     Some(unsafe { crate::wake::TaskRef::retain(header) })
 }
 
-/// Whether a poll with a budget is going on: of a task, or of a `block_on` that runs tasks itself.
-#[inline]
-pub(crate) fn in_poll() -> bool {
-    LOCAL.with(|local| local.budget.get() != UNLIMITED)
-}
-
 /// Takes one operation out of the budget. `false`: it is used up.
 #[inline]
 pub(crate) fn spend_budget() -> bool {
     LOCAL.with(|local| match local.budget.get() {
         UNLIMITED => true,
         0 => budget_exhausted(local),
+        left => {
+            local.budget.set(left - 1);
+            true
+        }
+    })
+}
+
+/// As [`spend_budget`], but says that it is used up one operation earlier.
+#[inline]
+pub(crate) fn spend_budget_but_last() -> bool {
+    LOCAL.with(|local| match local.budget.get() {
+        UNLIMITED => true,
+        0 | 1 => budget_exhausted(local),
         left => {
             local.budget.set(left - 1);
             true
@@ -184,15 +219,70 @@ pub(crate) fn refund_budget() {
 }
 
 #[cold]
+#[inline(never)]
 fn budget_exhausted(local: &Local) -> bool {
+    if local.forced.get() == 0 {
+        let now = Instant::now();
+        let (pace, more) = match local.pace.get() {
+            Pace::Unknown => (Pace::Probed(now), PROBE),
+            Pace::Probed(start) if now - start < PROBE_TIME => (Pace::Short(start), STRIDE),
+            Pace::Short(start) if now - start < SLICE => (Pace::Short(start), STRIDE),
+            over => (over, 0),
+        };
+        local.pace.set(pace);
+        if more > 0 {
+            local.budget.set(more - 1);
+            return true;
+        }
+    }
     let forced = local.forced.get() + 1;
     local.forced.set(forced);
+    local.budget.set(0);
     if forced <= FORCED_LIMIT {
         return false;
     }
     local.forced.set(0);
-    local.budget.set(BUDGET - 1);
+    local.budget.set(PROBE - 1);
     true
+}
+
+/// Defers `address` to the end of this poll, if nothing else is deferred and `kept` (which is asked
+/// the first time in a poll) says that the worker keeps it.
+#[inline(always)]
+pub(crate) fn defer(address: *const (), kept: impl FnOnce() -> bool) -> bool {
+    LOCAL.with(|local| {
+        let deferred = local.deferred.get();
+        if deferred == address {
+            return true;
+        }
+        if !deferred.is_null() || local.budget.get() == UNLIMITED || !kept() {
+            return false;
+        }
+        local.deferred.set(address);
+        true
+    })
+}
+
+/// Takes a deferral of this poll back.
+#[inline]
+pub(crate) fn cancel_deferred(address: *const ()) {
+    LOCAL.with(|local| {
+        if local.deferred.get() == address {
+            local.deferred.set(std::ptr::null());
+        }
+    });
+}
+
+/// Who was deferred to the end of the poll that is over, or null.
+#[inline]
+pub(crate) fn take_deferred() -> *const () {
+    LOCAL.with(|local| {
+        let deferred = local.deferred.get();
+        if !deferred.is_null() {
+            local.deferred.set(std::ptr::null());
+        }
+        deferred
+    })
 }
 
 /// The next id of this thread's block; `refill` gives a new block.

@@ -37,7 +37,9 @@ mod wakeup;
 
 pub use crate::runtime::block_on_thread;
 pub use batch::{BATCH, Batch};
-pub use poll_end::{PollEnd, cancel_deferred, defer_to_poll_end, defer_to_poll_end_unchecked};
+pub use poll_end::{
+    PollEnd, cancel_deferred, defer_to_poll_end, defer_to_poll_end_unchecked, forget_deferred,
+};
 pub use task_ref::{TaskRef, current_task};
 pub use wakeup::Wakeup;
 
@@ -142,6 +144,17 @@ pub fn poll_budget(cx: &mut Context<'_>) -> Poll<()> {
 #[inline]
 pub fn spend_budget() -> bool {
     context::spend_budget()
+}
+
+/// As [`spend_budget`], but `false` already for the last operation: for an operation that can be
+/// done now and reported after a yield, so that the whole budget is not one more than its number.
+///
+/// ```
+/// assert!(wakerun::wake::spend_budget_but_last());
+/// ```
+#[inline]
+pub fn spend_budget_but_last() -> bool {
+    context::spend_budget_but_last()
 }
 
 /// Gives back what [`poll_budget`] or [`spend_budget`] took, when there was nothing to return.

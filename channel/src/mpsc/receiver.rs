@@ -249,6 +249,7 @@ impl<T> Drop for Receiver<T> {
         let mut panics = FirstPanic::new();
         panics.catch(|| self.chan.close(CLOSED | RX_GONE, |_| true));
         self.cursor.drain(&self.chan, &mut panics);
+        wakerun::wake::forget_deferred(&self.chan);
         panics.resume("dropping a message");
     }
 }

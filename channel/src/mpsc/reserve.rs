@@ -55,7 +55,7 @@ impl<'a, T> Reserve<'a, T> {
         Self {
             sender,
             stage: Cell::new(Stage::New),
-            waiter: Waiter::for_permits(1),
+            waiter: Waiter::for_permits(),
             _pinned: PhantomPinned,
         }
     }

@@ -78,7 +78,7 @@ impl<'a, T> Send<'a, T> {
 
     #[inline]
     fn poll_new(&self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
-        if !wake::spend_budget() {
+        if !wake::spend_budget_but_last() {
             return self.poll_exhausted(cx);
         }
         let chan = self.sender.chan();
@@ -96,29 +96,36 @@ impl<'a, T> Send<'a, T> {
         }
     }
 
-    /// The task has to yield, but not to lose its place: the message is accepted now, as if it had
-    /// waited in line, and Ready is told at the next poll.
+    /// The last operation of the budget: the task has to yield, but not to lose its place. The
+    /// message is accepted now, as if it had waited in line, and Ready is told at the next poll.
     #[cold]
     fn poll_exhausted(&self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
         let chan = self.sender.chan();
+        // Deposits are made under the lock.
+        let line = chan.line.lock();
         match chan.claim() {
             Claim::Claimed { position, wake } => {
-                let waiter = NonNull::from(&self.waiter);
-                // SAFETY: the waiter is in no line.
-                unsafe { self.waiter.set_position(position) };
                 // SAFETY: a new send's message is in its waiter.
                 let value = unsafe { self.waiter.take_value() };
                 self.stage.set(Stage::Waiting);
-                // SAFETY: the waiter is in no line, and its status final.
-                unsafe { Waiter::finish(waiter, Status::Done) };
-                // SAFETY: claimed just now.
-                unsafe { chan.deposit(position, wake, value) };
+                // SAFETY: a new send's waiter has never been in a line.
+                unsafe { self.waiter.finish_deposited(position) };
+                // SAFETY: claimed just now, and the lock is held.
+                unsafe { chan.ring.deposit(position, value) };
+                drop(line);
+                if wake {
+                    // SAFETY: the claim cleared PARKED.
+                    unsafe { chan.rx.cell.wake() };
+                }
                 wake::force_yield(cx);
                 Poll::Pending
             }
             // SAFETY: as above.
             Claim::Closed => Poll::Ready(Err(SendError(unsafe { self.finish() }))),
-            Claim::Full => self.enter_line(cx),
+            Claim::Full => {
+                drop(line);
+                self.enter_line(cx)
+            }
         }
     }
 
@@ -201,7 +208,7 @@ impl<T> Send<'_, T> {
         let chan = self.sender.chan();
         match chan.leave_line(NonNull::from(&self.waiter)) {
             // SAFETY: DONE says where the message was put.
-            Status::Done => chan.ring.withdraw(unsafe { self.waiter.position() }),
+            Status::Done => chan.withdraw(unsafe { self.waiter.position() }),
             Status::Taken | Status::Granted => {}
             // SAFETY: out of the line, by this call or by closing, with the message in it.
             Status::Linked | Status::Closed => drop(unsafe { self.waiter.take_value() }),

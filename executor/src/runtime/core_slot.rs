@@ -158,7 +158,7 @@ impl Running<'_> {
                 let budget = PollGuard::new(None);
                 let polled = poll(cx);
                 drop(budget);
-                core.hook.run();
+                core.end_poll();
                 if let Poll::Ready(output) = polled {
                     break Some(output);
                 }
@@ -187,11 +187,11 @@ impl Drop for Running<'_> {
                 if core.shared().is_shut_down() {
                     // The shutdown found the slot empty and left the tasks to this thread.
                     drop(slot);
-                    core.hook.clear();
+                    core.hooks.clear();
                     core.shared().worker_left(&core);
                     return;
                 }
-                core.hook.clear();
+                core.hooks.clear();
                 slot.core = Some(core);
             }
             std::mem::take(&mut slot.waiting)

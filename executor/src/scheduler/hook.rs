@@ -5,95 +5,118 @@ use std::sync::Arc;
 
 use crate::wake::PollEnd;
 
-/// One deferred action per worker, with a counted reference to whoever asked for it.
+/// Primitives that a worker keeps counted references to. A worker of a busy pipeline serves some
+/// dozens of channels in turn; each should find its reference still there.
+const KEPT: usize = 64;
+
+/// Counted references to those who have asked for an action at the end of a poll.
 ///
-/// The reference is kept from poll to poll, so that a primitive that is used in poll after poll
-/// touches its count once. A primitive that differs from the kept one is refused the first time in
-/// a poll (it does its work at once) and taken the second time: then it is worth the two counts.
-pub(crate) struct HookSlot {
-    kept: UnsafeCell<Option<Arc<dyn PollEnd>>>,
-    /// The address of what is kept: for comparing without a borrow.
-    address: Cell<*const ()>,
-    /// Whether it is to be called at the end of this poll.
-    due: Cell<bool>,
-    /// Who was refused last in this poll.
-    refused: Cell<*const ()>,
+/// Which of them is to be called after this poll, at most one, stands in the thread's context, where
+/// the second and later requests of a poll find it with one comparison.
+///
+/// References are kept from poll to poll, so that a primitive that is used again and again touches
+/// its count once. They are let go when the worker sleeps, and every now and then when it does not.
+/// A primitive that is not kept is refused the first time (it does its work at once) and taken the
+/// second time: then it is worth the two counts, its own and that of the one it takes the place of.
+pub(crate) struct HookSlots {
+    kept: [Kept; KEPT],
 }
 
-impl HookSlot {
-    pub(crate) fn new() -> Self {
+struct Kept {
+    /// The address of what is kept: for comparing without a borrow.
+    address: Cell<*const ()>,
+    /// Who asked for this place last and was refused.
+    refused: Cell<*const ()>,
+    hook: UnsafeCell<Option<Arc<dyn PollEnd>>>,
+}
+
+impl Kept {
+    const fn new() -> Self {
         Self {
-            kept: UnsafeCell::new(None),
             address: Cell::new(std::ptr::null()),
-            due: Cell::new(false),
             refused: Cell::new(std::ptr::null()),
+            hook: UnsafeCell::new(None),
         }
     }
 
-    /// Asks for `poll_end` to be called after this poll. `false`: refused, do it now. `keep` makes
-    /// the counted reference, if it is needed.
-    #[inline]
-    pub(crate) fn defer(&self, address: *const (), keep: impl FnOnce() -> Arc<dyn PollEnd>) -> bool {
-        if self.address.get() == address {
-            self.due.set(true);
-            return true;
+    /// Exchanges what is kept. The old one's destructor is the caller's to run.
+    fn replace(
+        &self,
+        address: *const (),
+        hook: Option<Arc<dyn PollEnd>>,
+    ) -> Option<Arc<dyn PollEnd>> {
+        self.address.set(address);
+        // SAFETY: this thread alone has the slots, and no reference into them is ever kept.
+        unsafe { std::mem::replace(&mut *self.hook.get(), hook) }
+    }
+}
+
+impl HookSlots {
+    pub(crate) fn new() -> Self {
+        Self {
+            kept: [const { Kept::new() }; KEPT],
         }
-        self.defer_other(address, keep)
+    }
+
+    /// Where a primitive of this address is kept. Primitives are aligned to cache lines, so the low
+    /// bits say nothing.
+    #[inline]
+    fn at(&self, address: *const ()) -> &Kept {
+        let address = address as usize;
+        &self.kept[((address >> 6) ^ (address >> 12)) % KEPT]
+    }
+
+    /// Whether a primitive is kept; makes the counted reference with `keep` if it is to be kept from
+    /// now on. `false`: refused this time.
+    #[inline]
+    pub(crate) fn keep(&self, address: *const (), keep: impl FnOnce() -> Arc<dyn PollEnd>) -> bool {
+        let kept = self.at(address);
+        kept.address.get() == address || Self::keep_other(kept, address, keep)
     }
 
     #[cold]
-    fn defer_other(&self, address: *const (), keep: impl FnOnce() -> Arc<dyn PollEnd>) -> bool {
-        if self.due.get() || self.refused.replace(address) != address {
+    #[inline(never)]
+    fn keep_other(
+        kept: &Kept,
+        address: *const (),
+        keep: impl FnOnce() -> Arc<dyn PollEnd>,
+    ) -> bool {
+        if kept.refused.replace(address) != address {
             return false;
         }
-        self.address.set(address);
-        self.due.set(true);
-        // SAFETY: this thread alone has the slot, and no reference into it is alive: `run` holds
-        // none across foreign code.
-        let old = unsafe { std::mem::replace(&mut *self.kept.get(), Some(keep())) };
-        drop(old);
+        drop(kept.replace(address, Some(keep())));
         true
     }
 
-    /// Takes a request of this poll back: its work has been done otherwise.
-    #[inline]
-    pub(crate) fn cancel(&self, address: *const ()) {
-        if self.address.get() == address {
-            self.due.set(false);
-        }
-    }
-
-    /// The poll is over: does what was deferred.
-    #[inline]
-    pub(crate) fn run(&self) {
-        if self.due.get() {
-            self.run_due();
-        }
-        self.refused.set(std::ptr::null());
-    }
-
+    /// The poll is over in which this primitive was deferred.
     #[cold]
-    fn run_due(&self) {
-        self.due.set(false);
-        // Taken out for the call: what it wakes may defer again.
-        // SAFETY: this thread alone has the slot, and the borrow ends with the statement.
-        let Some(hook) = (unsafe { (*self.kept.get()).take() }) else {
+    #[inline(never)]
+    pub(crate) fn run(&self, address: *const ()) {
+        let kept = self.at(address);
+        if kept.address.get() != address {
             return;
-        };
-        self.address.set(std::ptr::null());
-        crate::panics::report("the end-of-poll hook of a primitive", || hook.poll_end());
-        self.address.set(Arc::as_ptr(&hook).cast());
-        // SAFETY: as above.
-        let newer = unsafe { std::mem::replace(&mut *self.kept.get(), Some(hook)) };
-        drop(newer);
+        }
+        // Taken out for the call: what it wakes may come here again.
+        if let Some(hook) = kept.replace(std::ptr::null(), None) {
+            crate::panics::report("the end-of-poll hook of a primitive", || hook.poll_end());
+            drop(kept.replace(address, Some(hook)));
+        }
     }
 
-    /// Lets go of what is kept: the worker goes to sleep or ends.
+    /// Lets go of one primitive, which its owner is done with.
+    pub(crate) fn evict(&self, address: *const ()) {
+        let kept = self.at(address);
+        if kept.address.get() == address {
+            drop(kept.replace(std::ptr::null(), None));
+        }
+    }
+
+    /// Lets go of what is kept: the worker goes to sleep or ends, or has kept it for long.
     pub(crate) fn clear(&self) {
-        self.due.set(false);
-        self.address.set(std::ptr::null());
-        // SAFETY: as above.
-        let kept = unsafe { (*self.kept.get()).take() };
-        drop(kept);
+        for kept in &self.kept {
+            if !kept.address.get().is_null() {
+                drop(kept.replace(std::ptr::null(), None));
+            }
+        }
     }
 }

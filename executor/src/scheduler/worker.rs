@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 
 use st3::fifo;
 
-use super::hook::HookSlot;
+use super::hook::HookSlots;
 use super::remote::Remote;
 use super::worth::{UNKNOWN_MEAN_NS, worth_a_worker};
 use super::{Place, Shared};
-use crate::context::PollGuard;
+use crate::context::{self, PollGuard};
 use crate::task::header::{Task, free};
 use crate::task::state::{End, Start};
 
 /// Tasks that a worker's ring holds; more go to the injector. A power of two, as the ring wants.
-pub(crate) const RING: usize = 256;
+pub(crate) const RING: usize = 1024;
 /// Turns between two looks at the injector when polls are short. Prime, against resonance with
 /// loops of tasks; the number of the Go scheduler and of tokio.
 const INJECTOR_INTERVAL: u32 = 61;
@@ -29,6 +29,8 @@ const INJECTOR_BATCH: usize = 64;
 const NEXT_IN_A_ROW: u32 = 3;
 /// Polls between two readings of the clock.
 const POLLS_PER_READING: u32 = 32;
+/// Clock readings between two times that a worker lets go of what its end-of-poll hooks keep.
+const READINGS_PER_CLEARING: u32 = 4096;
 /// How often a parked worker looks at the others while any of them runs.
 const WATCH_INTERVAL: Duration = Duration::from_millis(1);
 /// Looks at a sleeping runtime before the watcher sleeps, too: a runtime that is woken a few
@@ -40,12 +42,14 @@ pub(crate) struct Worker {
     shared: Arc<Shared>,
     index: usize,
     ring: fifo::Worker<Task>,
-    pub(crate) hook: HookSlot,
+    pub(crate) hooks: HookSlots,
     turn: Cell<u32>,
     next_in_a_row: Cell<u32>,
     injector_interval: Cell<u32>,
-    /// When the clock was last read, and how many polls ago.
-    reading: Cell<(Option<Instant>, u32)>,
+    /// When the clock was last read, if it has been since this worker slept, and how many polls ago.
+    reading: Cell<Option<Instant>>,
+    polls_since: Cell<u32>,
+    readings: Cell<u32>,
     searching: Cell<bool>,
     random: Cell<u32>,
     /// The other workers' poll counts at the watch's last look.
@@ -59,11 +63,13 @@ impl Worker {
             shared,
             index,
             ring,
-            hook: HookSlot::new(),
+            hooks: HookSlots::new(),
             turn: Cell::new(0),
             next_in_a_row: Cell::new(0),
             injector_interval: Cell::new(UNMEASURED_INTERVAL),
-            reading: Cell::new((None, 0)),
+            reading: Cell::new(None),
+            polls_since: Cell::new(0),
+            readings: Cell::new(0),
             searching: Cell::new(false),
             random: Cell::new((index as u32).wrapping_mul(0x9E37_79B9) | 1),
             seen: RefCell::new(vec![0; workers]),
@@ -90,12 +96,15 @@ impl Worker {
     #[inline]
     pub(crate) fn push(&self, task: Task, place: Place) {
         match place {
-            Place::Next => {
+            // A task that comes from another worker has nothing in this one's caches. It waits its
+            // turn, and with it what it talks to: senders on either side find their channel full,
+            // stand in line, and are all woken here.
+            Place::Next if task.header().is_at_home(self.index) => {
                 if let Some(displaced) = self.remote().next.put(task) {
                     self.push_ring(displaced);
                 }
             }
-            Place::Tail => self.push_ring(task),
+            Place::Next | Place::Tail => self.push_ring(task),
         }
         self.consider_notify(false);
     }
@@ -308,6 +317,7 @@ impl Worker {
             Start::Stale => return,
             Start::Poll => {
                 let poll = PollGuard::new(Some(task.as_ptr()));
+                header.set_home(self.index);
                 header.advance_epoch();
                 // SAFETY: `start` gave this thread RUNNING.
                 let over = unsafe { (header.vtable.poll)(task.as_ptr()) };
@@ -323,7 +333,7 @@ impl Worker {
                 true
             }
         };
-        self.hook.run();
+        self.end_poll();
         self.count_poll();
         if over {
             self.finish(task);
@@ -333,6 +343,15 @@ impl Worker {
                 End::Idle => drop(task.into_raw()),
                 End::Requeue => self.push(task, Place::Tail),
             }
+        }
+    }
+
+    /// Does what the poll that is over has left to be done.
+    #[inline]
+    pub(crate) fn end_poll(&self) {
+        let deferred = context::take_deferred();
+        if !deferred.is_null() {
+            self.hooks.run(deferred);
         }
     }
 
@@ -353,30 +372,38 @@ impl Worker {
     #[inline]
     fn count_poll(&self) {
         self.remote().count_poll();
-        let (start, polls) = self.reading.get();
-        if polls + 1 < POLLS_PER_READING {
-            self.reading.set((start, polls + 1));
-        } else {
-            self.read_clock(start);
+        let polls = self.polls_since.get() + 1;
+        self.polls_since.set(polls);
+        if polls == POLLS_PER_READING {
+            self.read_clock();
         }
     }
 
     #[cold]
-    fn read_clock(&self, start: Option<Instant>) {
+    #[inline(never)]
+    fn read_clock(&self) {
         let now = Instant::now();
-        if let Some(start) = start {
+        if let Some(start) = self.reading.replace(Some(now)) {
             let mean = (now - start).as_nanos() / u128::from(POLLS_PER_READING);
             let mean = u32::try_from(mean).unwrap_or(UNKNOWN_MEAN_NS - 1).max(1);
             self.remote().set_mean_ns(mean);
             let interval = (INJECTOR_PATIENCE_NS / mean).clamp(1, INJECTOR_INTERVAL);
             self.injector_interval.set(interval);
         }
-        self.reading.set((Some(now), 0));
+        self.polls_since.set(0);
+        let readings = self.readings.get() + 1;
+        if readings < READINGS_PER_CLEARING {
+            self.readings.set(readings);
+        } else {
+            self.readings.set(0);
+            self.hooks.clear();
+        }
     }
 
     /// Forgets what was measured: the next polls may be of another kind.
     fn forget_mean(&self) {
-        self.reading.set((None, 0));
+        self.reading.set(None);
+        self.polls_since.set(0);
         self.injector_interval.set(UNMEASURED_INTERVAL);
         self.remote().set_mean_ns(UNKNOWN_MEAN_NS);
     }
@@ -386,7 +413,7 @@ impl Worker {
     /// Sleeps until notified. Returns a task if it rescued one; this worker is a searcher then, and
     /// if it was notified.
     fn park(&self) -> Option<Task> {
-        self.hook.clear();
+        self.hooks.clear();
         self.forget_mean();
         let watch = self
             .shared
@@ -410,7 +437,7 @@ impl Worker {
     /// Sleeps on a current-thread runtime, until notified or until the main future's waker unparks;
     /// not if `reason` says so.
     pub(crate) fn park_unless(&self, reason: impl FnOnce() -> bool) {
-        self.hook.clear();
+        self.hooks.clear();
         self.forget_mean();
         // A lone worker has nobody to watch.
         let _ = self.shared.idle.announce(self.index, false);
@@ -479,7 +506,7 @@ impl Worker {
 
     /// Gives back everything in this worker's queues; the tasks' fate is the list's business.
     pub(crate) fn abandon_queues(&self) {
-        self.hook.clear();
+        self.hooks.clear();
         drop(self.remote().next.take());
         while let Some(task) = self.ring.pop() {
             drop(task);

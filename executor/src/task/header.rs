@@ -8,7 +8,7 @@ use super::Id;
 use super::state::{Start, State};
 use crate::scheduler::Shared;
 use crate::sync::UnsafeCell;
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// What a task of a concrete future can be asked to do.
 pub(crate) struct VTable {
@@ -52,6 +52,8 @@ pub(crate) struct Header {
     pub(crate) state: State,
     /// How often a poll began or ended: odd while the task is polled. Written by the poller only.
     epoch: AtomicU64,
+    /// The worker that polled the task last; written by the poller only.
+    worker: AtomicU32,
     pub(crate) vtable: &'static VTable,
     pub(crate) shared: Arc<Shared>,
     pub(crate) links: UnsafeCell<Links>,
@@ -74,6 +76,7 @@ impl Header {
         Self {
             state: State::new(),
             epoch: AtomicU64::new(0),
+            worker: AtomicU32::new(u32::MAX),
             vtable,
             shared,
             links: UnsafeCell::new(Links::default()),
@@ -87,6 +90,21 @@ impl Header {
     /// The task's epoch; see [`crate::wake::TaskRef::epoch`].
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
+    }
+
+    /// Whether the worker of this index polled the task last. Relaxed: a hint.
+    #[inline]
+    pub(crate) fn is_at_home(&self, worker: usize) -> bool {
+        self.worker.load(Ordering::Relaxed) as usize == worker
+    }
+
+    /// Notes which worker polls the task.
+    #[inline]
+    pub(crate) fn set_home(&self, worker: usize) {
+        // A load is cheaper than making the line dirty.
+        if !self.is_at_home(worker) {
+            self.worker.store(worker as u32, Ordering::Relaxed);
+        }
     }
 
     /// Moves the epoch on; only the poller calls it, so a load and a store suffice.

@@ -16,9 +16,9 @@ pub trait PollEnd {
 /// Asks for [`PollEnd::poll_end`] to be called when the current poll is over. `false`: refused, the
 /// caller does the work at once.
 ///
-/// Each worker has one place for this, which keeps a counted reference from poll to poll. So it is
-/// refused off the runtime, when another primitive has the place in this poll, and the first time
-/// in a poll that a primitive other than the kept one asks.
+/// It is refused off the runtime, and when another primitive has been deferred in this poll. Each
+/// worker keeps counted references to those it has deferred, from poll to poll, while it does not
+/// sleep; one that is not kept yet is refused once, too.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -51,16 +51,21 @@ pub fn defer_to_poll_end<H: PollEnd + 'static>(hook: &Arc<H>) -> bool {
 /// // SAFETY: `Flush` borrows nothing.
 /// assert!(!unsafe { wakerun::wake::defer_to_poll_end_unchecked(&Arc::new(Flush)) });
 /// ```
-#[inline]
+#[inline(always)]
 pub unsafe fn defer_to_poll_end_unchecked<H: PollEnd>(hook: &Arc<H>) -> bool {
-    if !context::in_poll() {
-        return false;
-    }
+    let address = Arc::as_ptr(hook).cast();
+    context::defer(address, || keep(hook, address))
+}
+
+/// Whether the current worker keeps a counted reference to the hook, from now on if need be.
+#[inline(never)]
+fn keep<H: PollEnd>(hook: &Arc<H>, address: *const ()) -> bool {
     context::with_worker(|worker| {
         worker.is_some_and(|worker| {
-            worker.hook.defer(Arc::as_ptr(hook).cast(), || {
+            worker.hooks.keep(address, || {
                 let hook: Arc<dyn PollEnd + '_> = hook.clone();
-                // SAFETY: only the lifetime changes; the caller vouches for what happens after it.
+                // SAFETY: only the lifetime changes; the caller of `defer_to_poll_end_unchecked`
+                // vouches for what happens after it.
                 unsafe { std::mem::transmute::<Arc<dyn PollEnd + '_>, Arc<dyn PollEnd>>(hook) }
             })
         })
@@ -77,9 +82,24 @@ pub unsafe fn defer_to_poll_end_unchecked<H: PollEnd>(hook: &Arc<H>) -> bool {
 /// ```
 #[inline]
 pub fn cancel_deferred<H: PollEnd>(hook: &Arc<H>) {
+    context::cancel_deferred(Arc::as_ptr(hook).cast());
+}
+
+/// Lets the current worker drop its counted reference, and takes a deferral back: for the destructor
+/// of a handle whose primitive is not going to be used any more.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # struct Flush;
+/// # impl wakerun::wake::PollEnd for Flush { fn poll_end(&self) {} }
+/// wakerun::wake::forget_deferred(&Arc::new(Flush));
+/// ```
+pub fn forget_deferred<H: PollEnd>(hook: &Arc<H>) {
+    let address = Arc::as_ptr(hook).cast();
+    context::cancel_deferred(address);
     context::with_worker(|worker| {
         if let Some(worker) = worker {
-            worker.hook.cancel(Arc::as_ptr(hook).cast());
+            worker.hooks.evict(address);
         }
     });
 }
