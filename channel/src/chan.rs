@@ -11,6 +11,7 @@
 //! sets PARKED, and for one that does something else after a receive the worker makes it when the
 //! poll is over.
 
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use wakerun::lock::Lock;
@@ -47,6 +48,7 @@ pub(crate) struct Chan<T> {
 }
 
 /// What a round of serving the line leaves to be done after the lock.
+#[derive(Default)]
 #[must_use]
 pub(crate) struct Served {
     /// PARKED was cleared: wake the receiver.
@@ -111,83 +113,95 @@ impl<T> Chan<T> {
     // ---- the line
 
     /// Serves waiters in their order while there is room for the first of them.
-    ///
-    /// `EXCLUSIVE`: the caller is the receiver, WAITING is set and no permit is out; then nobody else
-    /// changes the word (see [`Gate::store_exclusive`]) and it is stored once, at the end.
-    pub(crate) fn serve<const EXCLUSIVE: bool>(
-        &self,
-        line: &mut Line<T>,
-        batch: &mut Batch,
-    ) -> Served {
-        let mut served = Served {
-            wake_receiver: false,
-            again: false,
-        };
-        let mut word = self.gate.load();
+    pub(crate) fn serve(&self, line: &mut Line<T>, batch: &mut Batch) -> Served {
+        let mut served = Served::default();
         let head = self.rx.head.load(Ordering::Acquire);
-        let capacity = self.gate.capacity();
         while let Some((node, wants)) = line.first() {
             if batch.is_full() {
                 served.again = true;
                 break;
             }
-            if !EXCLUSIVE {
-                word = self.gate.load();
-            }
-            let count = match wants {
-                Wants::Send => 1,
-                Wants::Permits(count) => count,
-            };
-            if word.used(head) + count > capacity {
+            if self.gate.load().used(head) + wants.count() > self.gate.capacity() {
                 break;
             }
-            let waker = line.remove(node);
-            // SAFETY: linked until just now, under the lock; alive until `finish`.
-            let waiter = unsafe { node.as_ref() };
-            let status = match wants {
+            match wants {
                 Wants::Send => {
-                    let position = if EXCLUSIVE {
-                        let position = word.tail();
-                        word = word.push();
-                        position
-                    } else {
-                        let (position, wake) = self.gate.claim_in_line();
-                        served.wake_receiver |= wake;
-                        position
-                    };
-                    // SAFETY: a linked send's message is in its node, and leaves it here.
-                    let value = unsafe { waiter.take_value() };
-                    // SAFETY: claimed just now.
-                    unsafe { self.ring.deposit(position, value) };
-                    // SAFETY: out of the line and not finished: the node is this thread's.
-                    unsafe { waiter.set_position(position) };
-                    Status::Done
+                    let (position, wake) = self.gate.claim_in_line();
+                    served.wake_receiver |= wake;
+                    self.deposit_first(line, node, position, batch);
                 }
                 Wants::Permits(count) => {
-                    if EXCLUSIVE {
-                        word = word.grant(count);
-                    } else {
-                        self.gate.grant_in_line(count);
-                    }
-                    Status::Granted
+                    // Counted before the future can see it.
+                    self.gate.grant_in_line(count);
+                    Self::take_out(line, node, Status::Granted, batch);
                 }
-            };
-            // SAFETY: taken out above; the last touch.
-            unsafe { Waiter::finish(node, status) };
-            if let Some(waker) = waker {
-                batch.push(waker);
             }
         }
-        let empty = line.is_empty();
-        if EXCLUSIVE {
-            if empty {
-                self.rx.waiting.store(false, Ordering::Relaxed);
-            }
-            self.gate.store_exclusive(word, empty);
-        } else if empty {
+        if line.is_empty() {
             self.end_line();
         }
         served
+    }
+
+    /// [`serve`](Self::serve) for the receiver, WAITING being set and no permit being out: then
+    /// nobody else changes the word (see [`Gate::store_exclusive`]), and it is stored once, after
+    /// all messages. A grant ends that, since its future may use it at once.
+    fn serve_exclusively(&self, line: &mut Line<T>, batch: &mut Batch) -> Served {
+        let mut word = self.gate.load();
+        let head = self.rx.head.load(Ordering::Relaxed);
+        while let Some((node, Wants::Send)) = line.first()
+            && word.used(head) < self.gate.capacity()
+            && !batch.is_full()
+        {
+            let position = word.tail();
+            word = word.push();
+            self.deposit_first(line, node, position, batch);
+        }
+        let empty = line.is_empty();
+        if empty {
+            self.rx.waiting.store(false, Ordering::Relaxed);
+        }
+        self.gate.store_exclusive(word, empty);
+        match line.first() {
+            None | Some((_, Wants::Send)) if !batch.is_full() => Served::default(),
+            _ => self.serve(line, batch),
+        }
+    }
+
+    /// Moves the message of the first waiter into the ring, to a position claimed for it.
+    #[inline]
+    fn deposit_first(
+        &self,
+        line: &mut Line<T>,
+        node: NonNull<Waiter<T>>,
+        position: u64,
+        batch: &mut Batch,
+    ) {
+        // SAFETY: linked, and alive until `take_out`.
+        let waiter = unsafe { node.as_ref() };
+        // SAFETY: a linked send's message is in its node, and leaves it here: the node goes out.
+        let value = unsafe { waiter.take_value() };
+        // SAFETY: claimed by the caller, and the lock is held.
+        unsafe { self.ring.deposit(position, value) };
+        // SAFETY: linked, under the lock.
+        unsafe { waiter.set_position(position) };
+        Self::take_out(line, node, Status::Done, batch);
+    }
+
+    /// Takes a linked waiter out; its waker goes into the batch, which is not full.
+    #[inline]
+    pub(crate) fn take_out(
+        line: &mut Line<T>,
+        node: NonNull<Waiter<T>>,
+        status: Status,
+        batch: &mut Batch,
+    ) {
+        let waker = line.remove(node);
+        // SAFETY: out of the line; the last touch.
+        unsafe { Waiter::finish(node, status) };
+        if let Some(waker) = waker {
+            batch.push(waker);
+        }
     }
 
     /// [`serve`](Self::serve) for the receiver.
@@ -196,14 +210,11 @@ impl<T> Chan<T> {
         if !word.has(WAITING) {
             // The line that was seen has been served, or its only sender has found room. The word
             // is everybody's again.
-            Served {
-                wake_receiver: false,
-                again: false,
-            }
+            Served::default()
         } else if word.permits() == 0 {
-            self.serve::<true>(line, batch)
+            self.serve_exclusively(line, batch)
         } else {
-            self.serve::<false>(line, batch)
+            self.serve(line, batch)
         }
     }
 
@@ -229,7 +240,7 @@ impl<T> Chan<T> {
     #[cold]
     pub(crate) fn release(&self) {
         let mut batch = Batch::new(Place::Tail);
-        let served = self.serve::<false>(&mut self.line.lock(), &mut batch);
+        let served = self.serve(&mut self.line.lock(), &mut batch);
         self.after_serving(served, &mut batch);
     }
 
@@ -255,7 +266,7 @@ impl<T> Chan<T> {
             if !served.again {
                 break;
             }
-            served = self.serve::<false>(&mut self.line.lock(), batch);
+            served = self.serve(&mut self.line.lock(), batch);
         }
         panics.resume("a waker");
     }
@@ -293,12 +304,7 @@ impl<T> Chan<T> {
                 if !ends(line.wants(node)) {
                     continue;
                 }
-                let waker = line.remove(node);
-                // SAFETY: taken out; the last touch.
-                unsafe { Waiter::finish(node, Status::Closed) };
-                if let Some(waker) = waker {
-                    batch.push(waker);
-                }
+                Self::take_out(&mut line, node, Status::Closed, &mut batch);
             }
             if line.is_empty() {
                 self.end_line();

@@ -43,6 +43,16 @@ pub(crate) enum Wants {
     Permits(u64),
 }
 
+impl Wants {
+    /// How much capacity that takes.
+    pub(crate) fn count(self) -> u64 {
+        match self {
+            Self::Send => 1,
+            Self::Permits(count) => count,
+        }
+    }
+}
+
 /// The parts of a node that the line's lock guards while it is linked, and that are the future's
 /// own before and after.
 struct Links<T> {

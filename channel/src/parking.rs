@@ -47,11 +47,7 @@ impl<T> Chan<T> {
             // the line, or this sees the room.
             wakerun::sync::fence_after_locked();
             let head = self.rx.head.load(Ordering::Acquire);
-            let count = match wants {
-                Wants::Send => 1,
-                Wants::Permits(count) => count,
-            };
-            if word.used(head) + count <= self.gate.capacity() {
+            if word.used(head) + wants.count() <= self.gate.capacity() {
                 let (position, wake) = match wants {
                     Wants::Send => self.gate.claim_in_line(),
                     Wants::Permits(count) => {
@@ -119,7 +115,7 @@ impl<T> Chan<T> {
             self.end_line();
         } else if was_first {
             // The next one may want less than this one did.
-            served = Some(self.serve::<false>(&mut line, &mut batch));
+            served = Some(self.serve(&mut line, &mut batch));
         }
         drop(line);
         if let Some(waker) = waker {

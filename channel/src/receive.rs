@@ -11,7 +11,7 @@ use wakerun::wake::{self, Batch, Place};
 
 use crate::chan::Chan;
 use crate::gate::{CLOSED, POSITION_MASK, Word};
-use crate::line::{Status, Waiter, Wants};
+use crate::line::{Status, Wants};
 use crate::ring::{Message, NOWHERE};
 
 /// How often the receiver looks again for a message that is being written: a memcpy's time.
@@ -172,16 +172,11 @@ impl<T> Cursor<T> {
         };
         let mut taken = None;
         if wants == Wants::Send {
-            let waker = line.remove(node);
-            // SAFETY: linked until just now, under the lock; alive until `finish`.
+            // SAFETY: linked, and alive until `take_out`.
             let waiter = unsafe { node.as_ref() };
             // SAFETY: a linked send's message is in its node, and leaves it here.
             taken = Some(InHand::new(self, unsafe { waiter.take_value() }));
-            // SAFETY: taken out; the last touch.
-            unsafe { Waiter::finish(node, Status::Taken) };
-            if let Some(waker) = waker {
-                batch.push(waker);
-            }
+            Chan::take_out(&mut line, node, Status::Taken, &mut batch);
         }
         let served = chan.serve_as_receiver(&mut line, &mut batch);
         drop(line);
