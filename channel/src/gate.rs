@@ -299,7 +299,7 @@ impl Gate {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(wakerun_loom)))]
 mod tests {
     use super::*;
 

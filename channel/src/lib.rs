@@ -33,3 +33,6 @@ mod parking;
 mod receive;
 mod ring;
 mod rx_cell;
+
+#[cfg(all(test, wakerun_loom))]
+mod loom_tests;

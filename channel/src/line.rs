@@ -157,7 +157,8 @@ impl<T> Waiter<T> {
             position,
         };
         // SAFETY: nobody else knows the node.
-        self.links.with_mut(|links| unsafe { (*links).write(filled) });
+        self.links
+            .with_mut(|links| unsafe { (*links).write(filled) });
         self.status.store(DONE, Ordering::Relaxed);
     }
 

@@ -14,8 +14,9 @@ use crate::gate::{CLOSED, POSITION_MASK, Word};
 use crate::line::{Status, Wants};
 use crate::ring::{Message, NOWHERE};
 
-/// How often the receiver looks again for a message that is being written: a memcpy's time.
-const SPINS: u32 = 32;
+/// How often the receiver looks again for a message that is being written: a memcpy's time. Models
+/// have no time, and each look costs them dear.
+const SPINS: u32 = if cfg!(wakerun_loom) { 1 } else { 32 };
 
 /// What a look at the queue found.
 pub(crate) enum Take<T> {
@@ -242,6 +243,7 @@ impl<T> Cursor<T> {
         loop {
             if !self.settle(chan) || !chan.rx.cell.is_free() {
                 // A sender that has lost its core holds a slot or the waker. Come again soon.
+                spin_loop();
                 wake::force_yield(cx);
                 return Poll::Pending;
             }

@@ -60,9 +60,8 @@ impl<T> Ring<T> {
     pub(crate) fn new(capacity: usize) -> Option<Self> {
         let len = capacity.checked_next_power_of_two()?;
         // SAFETY: anything is a valid `MaybeUninit`.
-        let values = unsafe {
-            wakerun::sync::zeroed_slice(len, || UnsafeCell::new(MaybeUninit::uninit()))
-        }?;
+        let values =
+            unsafe { wakerun::sync::zeroed_slice(len, || UnsafeCell::new(MaybeUninit::uninit())) }?;
         // SAFETY: a zero byte is the stamp 0.
         let stamps = unsafe { wakerun::sync::zeroed_slice(len, || AtomicU8::new(0)) }?;
         Some(Self {
@@ -185,7 +184,7 @@ impl<T> Ring<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(wakerun_loom)))]
 mod tests {
     use super::*;
     use crate::gate::POSITION_MASK;

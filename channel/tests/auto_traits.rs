@@ -1,5 +1,5 @@
 //! Which types may cross threads, for messages that may and that may not.
-#![cfg(not(loom))]
+#![cfg(not(wakerun_loom))]
 
 use std::cell::Cell;
 use std::marker::{PhantomData, PhantomPinned};

@@ -1,6 +1,6 @@
 //! Dropping a future at each of its states: what it waited for goes to the next in line, what it
 //! carried is withdrawn or was delivered, and a cancelled receive loses nothing.
-#![cfg(not(loom))]
+#![cfg(not(wakerun_loom))]
 
 mod common;
 
@@ -157,10 +157,10 @@ fn a_withdrawn_message_wakes_the_receiver_for_nothing_at_most() {
     everywhere(|capacity| async move {
         let (tx, mut rx) = channel(capacity);
         let permits: Vec<_> = (0..capacity).map(|_| tx.try_reserve().unwrap()).collect();
-        let mut send = polled(tx.send(1));
-        send.pending();
         let mut recv = polled(rx.recv());
         recv.pending();
+        let mut send = polled(tx.send(1));
+        send.pending();
         drop(permits);
         // Deposited, and the receiver told; then withdrawn.
         assert!(recv.wakes.take() > 0);

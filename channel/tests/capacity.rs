@@ -1,6 +1,6 @@
 //! The bound is exact: queued messages, permits and unclaimed grants never exceed the capacity, and
 //! what was taken comes back.
-#![cfg(not(loom))]
+#![cfg(not(wakerun_loom))]
 
 mod common;
 

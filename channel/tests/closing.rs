@@ -1,5 +1,5 @@
 //! The end of a channel: who learns of it, when, and that all forms of asking agree.
-#![cfg(not(loom))]
+#![cfg(not(wakerun_loom))]
 
 mod common;
 

@@ -1,5 +1,5 @@
 //! Each message is dropped once, and as soon as nobody can receive it.
-#![cfg(not(loom))]
+#![cfg(not(wakerun_loom))]
 
 mod common;
 

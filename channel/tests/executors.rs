@@ -1,5 +1,5 @@
 //! The channel on other executors, alone and mixed with the runtime.
-#![cfg(not(loom))]
+#![cfg(not(wakerun_loom))]
 
 mod common;
 
@@ -60,7 +60,7 @@ async fn consume(mut rx: Receiver<(usize, usize)>, count: usize) {
 
 /// Four senders on `a`, the receiver on `b`, at each capacity.
 fn funnel(a: Start<'_>, b: Start<'_>) {
-    let count = rounds(10_000);
+    let count = rounds(4_000);
     for capacity in CAPACITIES {
         let (tx, rx) = channel(capacity);
         let (done, wait) = std::sync::mpsc::channel();
@@ -132,7 +132,7 @@ fn under_tokio_on_one_thread() {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .unwrap();
-        let count = rounds(10_000);
+        let count = rounds(4_000);
         for capacity in CAPACITIES {
             runtime.block_on(async {
                 let (tx, rx) = channel(capacity);
@@ -255,10 +255,10 @@ fn the_main_future_of_block_on_may_use_the_channel() {
     within("block_on", || {
         for (_, runtime) in runtimes() {
             for capacity in CAPACITIES {
-                let count = rounds(10_000);
+                let count = rounds(4_000);
                 let (tx, rx) = channel(capacity);
                 for me in 0..SENDERS {
-                    runtime.spawn(produce(tx.clone(), me, count));
+                    drop(runtime.spawn(produce(tx.clone(), me, count)));
                 }
                 drop(tx);
                 runtime.block_on(consume(rx, count));

@@ -1,5 +1,5 @@
 //! One strict line: who waits first is served first, and nobody overtakes.
-#![cfg(not(loom))]
+#![cfg(not(wakerun_loom))]
 
 mod common;
 

@@ -1,5 +1,5 @@
 //! Futures that parked and are never polled again, or leaked, block nobody.
-#![cfg(not(loom))]
+#![cfg(not(wakerun_loom))]
 
 mod common;
 

@@ -1,5 +1,5 @@
 //! Capacities and message types at the edges.
-#![cfg(not(loom))]
+#![cfg(not(wakerun_loom))]
 
 mod common;
 

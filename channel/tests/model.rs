@@ -2,7 +2,7 @@
 //! must agree at every step: in results, in queries, and in who was woken.
 //!
 //! `WAKERUN_MODEL_SEED` replays one sequence, `WAKERUN_MODEL_STEPS` sets how many steps are made.
-#![cfg(not(loom))]
+#![cfg(not(wakerun_loom))]
 
 mod common;
 #[path = "model/op.rs"]
@@ -37,7 +37,7 @@ fn number(name: &str) -> Option<u64> {
 fn steps() -> usize {
     let default = match (cfg!(miri), cfg!(debug_assertions)) {
         (true, _) => 1_500,
-        (_, true) => 60_000,
+        (_, true) => 200_000,
         _ => 1_200_000,
     };
     number("WAKERUN_MODEL_STEPS").map_or(default, |steps| steps as usize)

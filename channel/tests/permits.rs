@@ -1,5 +1,5 @@
 //! Permits: capacity without order, given back when not used, and counted until then.
-#![cfg(not(loom))]
+#![cfg(not(wakerun_loom))]
 
 mod common;
 
@@ -55,10 +55,10 @@ fn a_permit_given_back_deposits_a_waiting_message_and_wakes_the_receiver() {
     everywhere(|capacity| async move {
         let (tx, mut rx) = channel(capacity);
         let permits: Vec<_> = (0..capacity).map(|_| tx.try_reserve().unwrap()).collect();
-        let mut send = polled(tx.send(1));
-        send.pending();
         let mut recv = polled(rx.recv());
         recv.pending();
+        let mut send = polled(tx.send(1));
+        send.pending();
         drop(permits);
         // Not polled again: its message is in the channel all the same.
         assert_eq!(recv.woken(), Some(1));

@@ -1,6 +1,6 @@
 //! Two threads meet at the channel's narrow places, many times. Each round is judged after both
 //! sides have come to rest, by hand-polling, so that a lost wake-up is seen and not waited for.
-#![cfg(not(loom))]
+#![cfg(not(wakerun_loom))]
 
 mod common;
 
@@ -59,7 +59,7 @@ fn the_last_message_comes_before_the_end() {
     for form in forms {
         duel(
             "last message",
-            rounds(100_000),
+            rounds(40_000),
             |rng| channel(1 + rng.below(2)),
             |tx| {
                 tx.try_send(1).unwrap();
@@ -75,7 +75,7 @@ fn the_last_message_comes_before_the_end() {
 fn a_message_wakes_a_receiver_that_is_about_to_park() {
     duel(
         "send and park",
-        rounds(200_000),
+        rounds(60_000),
         |rng| channel(1 + rng.below(2)),
         |tx: Sender<u32>| {
             tx.try_send(1).unwrap();
@@ -99,7 +99,7 @@ fn a_message_wakes_a_receiver_that_is_about_to_park() {
 fn the_last_sender_wakes_a_receiver_that_is_about_to_park() {
     duel(
         "last sender and park",
-        rounds(100_000),
+        rounds(40_000),
         |_| channel::<u32>(1),
         drop,
         |mut rx| {
@@ -117,7 +117,7 @@ fn the_last_sender_wakes_a_receiver_that_is_about_to_park() {
 fn a_free_slot_reaches_a_sender_that_is_about_to_park() {
     duel(
         "receive and park",
-        rounds(200_000),
+        rounds(60_000),
         |rng| full(1 + rng.below(2)),
         |tx| {
             let (woken, waker) = counter();
@@ -144,7 +144,7 @@ fn a_free_slot_reaches_a_sender_that_is_about_to_park() {
 fn a_permit_given_back_reaches_a_sender_that_is_about_to_park() {
     duel(
         "give back and park",
-        rounds(100_000),
+        rounds(40_000),
         |_| {
             let (tx, rx) = channel(1);
             let tx = Arc::new(tx);
@@ -186,7 +186,7 @@ fn a_close_reaches_a_sender_that_is_about_to_park() {
     for close in closers {
         duel(
             "close and park",
-            rounds(100_000),
+            rounds(40_000),
             |rng| {
                 let ledger = Ledger::new();
                 let (tx, rx) = channel(1);
@@ -231,7 +231,7 @@ fn a_close_reaches_whoever_is_about_to_wait_for_it() {
     // B025
     duel(
         "close and closed()",
-        rounds(100_000),
+        rounds(40_000),
         |_| channel::<u32>(1),
         |tx| {
             let (woken, waker) = counter();
@@ -249,7 +249,7 @@ fn the_last_permit_and_a_parking_receiver_agree_on_the_end() {
     // B007
     duel(
         "last permit",
-        rounds(100_000),
+        rounds(40_000),
         |rng| {
             let (tx, rx) = channel(1);
             let send = rng.one_in(2);
@@ -291,7 +291,7 @@ fn no_upgrade_succeeds_after_the_end() {
     // B084
     duel(
         "upgrade",
-        rounds(100_000),
+        rounds(40_000),
         |_| {
             let (tx, rx) = channel(1);
             let weak = tx.downgrade();
@@ -327,7 +327,7 @@ fn a_closing_receiver_and_a_sender_share_no_value() {
     // B132
     duel(
         "close and send",
-        rounds(200_000),
+        rounds(60_000),
         |rng| {
             let (tx, rx) = channel(1 + rng.below(2));
             (tx, rx)
@@ -346,7 +346,7 @@ fn messages_sent_while_the_receiver_goes_are_dropped_once() {
     // B130: the first send of a fresh channel, the drop of the receiver, the drop of the sender.
     duel(
         "drop of the receiver",
-        rounds(200_000),
+        rounds(60_000),
         |rng| {
             let ledger = Ledger::new();
             let (tx, rx) = channel(1 + rng.below(3));
@@ -369,7 +369,7 @@ fn a_withdrawn_message_is_received_or_dropped_and_never_both() {
     // B133
     duel(
         "withdraw",
-        rounds(200_000),
+        rounds(60_000),
         |rng| {
             let ledger = Ledger::new();
             let capacity = 1 + rng.below(2);
@@ -414,7 +414,7 @@ fn a_grant_dropped_as_it_is_made_reaches_the_next() {
     // B004, B017
     duel(
         "grant and drop",
-        rounds(200_000),
+        rounds(60_000),
         |rng| {
             let (tx, rx) = full(1 + rng.below(2));
             let mut first = reserving(&tx);
@@ -442,7 +442,7 @@ fn the_last_waker_fires_though_the_slot_comes_as_it_is_replaced() {
     // B008
     duel(
         "replace the waker",
-        rounds(200_000),
+        rounds(60_000),
         |rng| {
             let (tx, rx) = full(1 + rng.below(2));
             let mut send = Box::pin(async move { tx.send(9).await });
@@ -471,7 +471,7 @@ fn the_last_waker_fires_though_the_slot_comes_as_it_is_replaced() {
 fn two_senders_do_not_share_the_last_slot() {
     duel(
         "last slot",
-        rounds(200_000),
+        rounds(60_000),
         |rng| {
             let capacity = 1 + rng.below(3);
             let (tx, rx) = channel(capacity);
@@ -498,7 +498,7 @@ fn a_fresh_clone_and_a_receive_get_along() {
     // B161
     duel(
         "clone",
-        rounds(100_000),
+        rounds(40_000),
         |rng| channel(1 + rng.below(2)),
         |tx| {
             let other = tx.clone();
@@ -518,7 +518,7 @@ fn the_length_stays_within_its_bounds() {
     for capacity in [1, 2, 3, 33] {
         let (tx, mut rx) = channel(capacity);
         let stop = AtomicBool::new(false);
-        let count = rounds(100_000);
+        let count = rounds(40_000);
         thread::scope(|s| {
             s.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
@@ -560,7 +560,7 @@ fn a_guarded_pool_is_never_empty() {
         }
         let rx = Mutex::new(rx);
         let tickets = AtomicUsize::new(objects);
-        let count = rounds(100_000) / 4;
+        let count = rounds(40_000) / 4;
         thread::scope(|s| {
             for _ in 0..4 {
                 s.spawn(|| {
@@ -588,7 +588,7 @@ fn an_overtaken_claim_is_not_taken_for_an_empty_queue() {
     // B033: a send that has returned may lie behind a claimed, not yet written slot.
     duel(
         "publish gap",
-        rounds(200_000),
+        rounds(60_000),
         |_| {
             let (tx, rx) = channel(2);
             (tx.clone(), (tx, rx))

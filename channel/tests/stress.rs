@@ -1,6 +1,6 @@
 //! Real threads, real wakes, random mixes of everything, for as long as `WAKERUN_STRESS_SECS` says
 //! (a few seconds by default). `WAKERUN_STRESS_SEED` replays a mix; the schedule is the machine's.
-#![cfg(not(loom))]
+#![cfg(not(wakerun_loom))]
 
 mod common;
 

@@ -1,5 +1,5 @@
 //! Plain threads: the blocking forms, alone and mixed with tasks.
-#![cfg(not(loom))]
+#![cfg(not(wakerun_loom))]
 
 mod common;
 
@@ -197,16 +197,20 @@ fn a_completed_send_can_be_received_by_whoever_learns_of_it() {
     // B033, in a small form: what a send has returned from is there for `try_recv`.
     let _dog = Watchdog::new("publish", LIMIT, String::new);
     for capacity in CAPACITIES {
-        let (tx, mut rx) = channel(capacity);
+        let (tx, rx) = channel(capacity);
         let told = AtomicUsize::new(0);
         let count = per_thread();
         thread::scope(|s| {
             s.spawn(|| {
                 for i in 1..=count {
-                    tx.blocking_send(i).unwrap();
+                    if tx.blocking_send(i).is_err() {
+                        break;
+                    }
                     told.store(i, Ordering::Release);
                 }
             });
+            // Goes with a failure here, so that the sender ends.
+            let mut rx = rx;
             let mut got = 0;
             while got < count {
                 let sent = told.load(Ordering::Acquire);

@@ -26,9 +26,7 @@ pub mod panics;
 #[doc(hidden)]
 pub mod sync;
 
-pub use runtime::{
-    Builder, EnterGuard, Handle, Runtime, RuntimeFlavor, TryCurrentError, block_on,
-};
+pub use runtime::{Builder, EnterGuard, Handle, Runtime, RuntimeFlavor, TryCurrentError, block_on};
 pub use task::{JoinHandle, spawn};
 #[cfg(feature = "macros")]
 pub use wakerun_macros::{main, test};

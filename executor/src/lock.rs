@@ -15,10 +15,10 @@ use crate::sync::{UnsafeCell, spin_loop};
 /// Spins before the first yield: about a microsecond, several times the longest section.
 const SPINS: u32 = 64;
 /// Yields before the first nap: a preempted holder on a loaded machine gets its core back by these.
-#[cfg(not(loom))]
+#[cfg(not(wakerun_loom))]
 const YIELDS: u32 = 32;
 /// The longest nap. It bounds how late a contender can be, since nobody wakes it.
-#[cfg(not(loom))]
+#[cfg(not(wakerun_loom))]
 const LONGEST_NAP: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// A mutual-exclusion lock without poisoning; see the module's page for when it is the right one.
@@ -34,7 +34,7 @@ unsafe impl<T: Send> Sync for Lock<T> {}
 
 impl<T> Lock<T> {
     /// An unlocked lock around `value`.
-    #[cfg(not(loom))]
+    #[cfg(not(wakerun_loom))]
     pub const fn new(value: T) -> Self {
         Self {
             locked: AtomicBool::new(false),
@@ -43,7 +43,7 @@ impl<T> Lock<T> {
     }
 
     /// An unlocked lock around `value`.
-    #[cfg(loom)]
+    #[cfg(wakerun_loom)]
     pub fn new(value: T) -> Self {
         Self {
             locked: AtomicBool::new(false),
@@ -84,16 +84,16 @@ impl<T> Lock<T> {
             }
             spin_loop();
         }
-        #[cfg(loom)]
+        #[cfg(wakerun_loom)]
         while !self.try_acquire() {
             spin_loop();
         }
-        #[cfg(not(loom))]
+        #[cfg(not(wakerun_loom))]
         self.lock_preempted();
     }
 
     /// The holder has probably lost its core: give ours away, then sleep.
-    #[cfg(not(loom))]
+    #[cfg(not(wakerun_loom))]
     fn lock_preempted(&self) {
         for _ in 0..YIELDS {
             std::thread::yield_now();
@@ -154,7 +154,7 @@ impl<T> fmt::Debug for LockGuard<'_, T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(wakerun_loom)))]
 mod tests {
     use super::*;
 

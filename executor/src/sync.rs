@@ -1,15 +1,15 @@
 //! The one place that knows whether this build is a real one or a loom model.
 //!
 //! Both crates of the workspace take their atomics, cells and thread calls from here, so that the
-//! code under `--cfg loom` is the code that ships. Not part of the public API.
+//! code under `--cfg wakerun_loom` is the code that ships. Not part of the public API.
 
 /// Atomic types and fences.
 pub mod atomic {
-    #[cfg(loom)]
+    #[cfg(wakerun_loom)]
     pub use loom::sync::atomic::{
         AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
     };
-    #[cfg(not(loom))]
+    #[cfg(not(wakerun_loom))]
     pub use std::sync::atomic::{
         AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
     };
@@ -17,33 +17,33 @@ pub mod atomic {
 
 /// Thread calls that take part in a handshake.
 pub mod thread {
-    #[cfg(loom)]
+    #[cfg(wakerun_loom)]
     pub use loom::thread::{Thread, current, park, yield_now};
-    #[cfg(not(loom))]
+    #[cfg(not(wakerun_loom))]
     pub use std::thread::{Thread, current, park, yield_now};
 }
 
 /// Spin-loop hint; a yield to the model's scheduler under loom, which has no other notion of time.
 #[inline]
 pub fn spin_loop() {
-    #[cfg(loom)]
+    #[cfg(wakerun_loom)]
     loom::thread::yield_now();
-    #[cfg(not(loom))]
+    #[cfg(not(wakerun_loom))]
     std::hint::spin_loop();
 }
 
-#[cfg(loom)]
+#[cfg(wakerun_loom)]
 pub use loom::{cell::UnsafeCell, sync::Arc};
-#[cfg(not(loom))]
+#[cfg(not(wakerun_loom))]
 pub use std::sync::Arc;
 
 /// `std`'s `UnsafeCell` behind the closure interface that loom checks accesses through.
-#[cfg(not(loom))]
+#[cfg(not(wakerun_loom))]
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
-#[cfg(not(loom))]
+#[cfg(not(wakerun_loom))]
 impl<T> UnsafeCell<T> {
     /// Wraps a value.
     pub const fn new(value: T) -> Self {
@@ -69,11 +69,11 @@ impl<T> UnsafeCell<T> {
 /// # Safety
 /// Zeroed memory is a valid `T`, equal in effect to `init()`.
 pub unsafe fn zeroed_slice<T>(len: usize, init: impl Fn() -> T) -> Option<Box<[T]>> {
-    #[cfg(loom)]
+    #[cfg(wakerun_loom)]
     {
         Some((0..len).map(|_| init()).collect())
     }
-    #[cfg(not(loom))]
+    #[cfg(not(wakerun_loom))]
     {
         let _ = init;
         let layout = std::alloc::Layout::array::<T>(len).ok()?;
@@ -96,10 +96,10 @@ pub unsafe fn zeroed_slice<T>(len: usize, init: impl Fn() -> T) -> Option<Box<[T
 /// already. Pairs like any `fence(SeqCst)`.
 #[inline]
 pub fn fence_after_locked() {
-    #[cfg(any(loom, not(target_arch = "x86_64")))]
+    #[cfg(any(wakerun_loom, not(target_arch = "x86_64")))]
     atomic::fence(atomic::Ordering::SeqCst);
     // On x86-64 a locked instruction drains the store buffer before any later load; it remains to
     // keep the compiler from moving that load up.
-    #[cfg(all(not(loom), target_arch = "x86_64"))]
+    #[cfg(all(not(wakerun_loom), target_arch = "x86_64"))]
     std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
 }

@@ -1,5 +1,5 @@
 //! Sets of tasks: joined in the order in which they end, aborted with the set.
-#![cfg(not(loom))]
+#![cfg(not(wakerun_loom))]
 
 mod common;
 

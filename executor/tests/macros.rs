@@ -1,7 +1,7 @@
 //! What `#[wakerun::main]` and `#[wakerun::test]` accept, and what they make of it. What they
 //! refuse is tested in the macros' own crate.
 
-#![cfg(all(feature = "macros", not(loom)))]
+#![cfg(all(feature = "macros", not(wakerun_loom)))]
 
 use std::error::Error;
 use std::io;

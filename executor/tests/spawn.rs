@@ -1,5 +1,5 @@
 //! Spawned tasks run: from wherever they are spawned, whoever awaits them.
-#![cfg(not(loom))]
+#![cfg(not(wakerun_loom))]
 
 mod common;
 

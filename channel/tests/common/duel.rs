@@ -2,6 +2,7 @@
 
 use std::hint;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use super::{LIMIT, Rng, Watchdog};
@@ -49,6 +50,9 @@ pub(crate) fn duel<A, B, X, Y>(
     Y: Send,
 {
     const BATCH: usize = 256;
+    // One duel at a time: two threads that spin for each other need a core each.
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let _dog = Watchdog::new(what, 3 * LIMIT, String::new);
     let mut rng = Rng::new(rounds as u64);
     let mut left_over = rounds;

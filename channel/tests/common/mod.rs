@@ -28,7 +28,7 @@ pub(crate) fn rounds(release: usize) -> usize {
     if cfg!(miri) {
         (release / 10_000).clamp(4, 50)
     } else if cfg!(debug_assertions) {
-        (release / 40).max(100) * factor
+        (release / 20).max(100) * factor
     } else {
         release * factor
     }

@@ -529,10 +529,14 @@ impl Side {
         let live = self.spec.live();
         match (poll_once(future.as_mut(), &self.rx_watch.waker), limit) {
             (Poll::Pending, Some(0)) => return Err("a receive of no messages waits".into()),
-            (Poll::Pending, _) => agree("recv", Received::Nothing, self.spec.poll_recv()),
+            (Poll::Pending, _) => {
+                let real = Received::Nothing;
+                agree("recv", real, self.spec.poll_recv(real))
+            }
             (Poll::Ready((rx, Some(Got::One(message)))), _) => {
                 self.rx = Rx::Idle(rx);
-                agree("recv", polled(&Poll::Ready(message)), self.spec.poll_recv())
+                let real = polled(&Poll::Ready(message));
+                agree("recv", real, self.spec.poll_recv(real))
             }
             (Poll::Ready((rx, Some(Got::Many(messages)))), Some(limit)) => {
                 self.rx = Rx::Idle(rx);
@@ -541,14 +545,16 @@ impl Side {
                     return Err(format!("recv_many took {n} of {live}, up to {limit}"));
                 }
                 if messages.is_empty() && limit > 0 {
-                    return agree("recv_many", Received::End, self.spec.poll_recv());
+                    let real = Received::End;
+                    return agree("recv_many", real, self.spec.poll_recv(real));
                 }
                 for (i, message) in messages.iter().enumerate() {
+                    let real = Received::Message(message.id);
                     let model = match i {
-                        0 => self.spec.poll_recv(),
-                        _ => self.spec.try_recv(),
+                        0 => self.spec.poll_recv(real),
+                        _ => self.spec.try_recv(real),
                     };
-                    agree("recv_many", Received::Message(message.id), model)?;
+                    agree("recv_many", real, model)?;
                 }
                 Ok(())
             }
@@ -574,8 +580,8 @@ impl Side {
         };
         match op {
             Op::TryRecv => {
-                let real = rx.try_recv();
-                agree("try_recv", seen(&real), self.spec.try_recv())?;
+                let real = seen(&rx.try_recv());
+                agree("try_recv", real, self.spec.try_recv(real))?;
             }
             Op::PollReceiver(fresh) | Op::PollStream(fresh) => {
                 self.rx_watch.before_poll(fresh, &mut self.counters);
@@ -585,7 +591,8 @@ impl Side {
                 } else {
                     rx.poll_recv(&mut cx)
                 };
-                agree("poll_recv", polled(&real), self.spec.poll_recv())?;
+                let real = polled(&real);
+                agree("poll_recv", real, self.spec.poll_recv(real))?;
             }
             Op::Close => {
                 rx.close();
@@ -604,10 +611,12 @@ impl Side {
 
     /// A receive may have passed withdrawn messages behind the one it took.
     fn reconcile(&mut self) {
-        let Some((_, tx)) = self.handle(0) else {
-            return;
+        let real = match (self.handle(0), &self.rx) {
+            (Some((_, tx)), _) => tx.len(),
+            (None, Rx::Idle(rx)) => rx.len(),
+            _ => return,
         };
-        let early = self.spec.len().saturating_sub(tx.len());
+        let early = self.spec.len().saturating_sub(real);
         if early > 0 && early <= self.spec.passable() {
             self.spec.pass(early);
         }
@@ -620,7 +629,8 @@ impl Side {
             let what = format!("future {} ({waiter:?})", waiting.id);
             waiting.watch.check(&what, waiter.woken)?;
         }
-        if self.spec.parked() {
+        let told = self.spec.receiver_told && self.rx_watch.count.fired();
+        if self.spec.parked() && !told {
             self.rx_watch
                 .check("the receiver", self.spec.receiver_woken)?;
         }

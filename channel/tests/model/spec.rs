@@ -78,6 +78,8 @@ pub(crate) struct Spec {
     parked: bool,
     /// The receiver's waker must have been woken since.
     pub(crate) receiver_woken: bool,
+    /// It may have been: a close is news, though permits may still keep the channel from its end.
+    pub(crate) receiver_told: bool,
 }
 
 impl Spec {
@@ -93,6 +95,7 @@ impl Spec {
             senders: 1,
             parked: false,
             receiver_woken: false,
+            receiver_told: false,
         }
     }
 
@@ -168,6 +171,7 @@ impl Spec {
 
     fn shut(&mut self) {
         self.closed = true;
+        self.receiver_told |= self.parked;
         self.line.clear();
         for waiter in self.waiters.values_mut() {
             if waiter.state == State::Waiting {
@@ -291,12 +295,13 @@ impl Spec {
     /// One sender fewer.
     pub(crate) fn drop_sender(&mut self) {
         self.senders -= 1;
+        self.receiver_told |= self.parked && self.senders == 0;
         self.release();
     }
 
     // The receiving side.
 
-    fn pop(&mut self) -> Option<usize> {
+    fn pop(&mut self, direct: Option<usize>) -> Option<usize> {
         loop {
             match self.queue.pop_front() {
                 Some(slot) if slot.withdrawn => {}
@@ -307,11 +312,26 @@ impl Spec {
                 None => {
                     self.release();
                     if self.queue.is_empty() {
-                        return None;
+                        return direct.filter(|&message| self.take_from_line(message));
                     }
                 }
             }
         }
+    }
+
+    /// While permits take all of the capacity, the receiver may take the message of the first in
+    /// line straight from there: accepted and received in one moment, it takes no slot.
+    fn take_from_line(&mut self, message: usize) -> bool {
+        let Some(&id) = self.line.front() else {
+            return false;
+        };
+        let waiter = self.waiters.get_mut(&id).expect("waiters in line exist");
+        if waiter.kind != Kind::Send(message) {
+            return false;
+        }
+        (waiter.state, waiter.woken) = (State::Deposited, true);
+        self.line.pop_front();
+        true
     }
 
     /// The receiver passed withdrawn messages at the front earlier than it had to.
@@ -320,25 +340,32 @@ impl Spec {
         self.release();
     }
 
-    fn receive(&mut self) -> Received {
-        match self.pop() {
+    fn receive(&mut self, real: Received) -> Received {
+        let direct = match real {
+            Received::Message(message) => Some(message),
+            _ => None,
+        };
+        match self.pop(direct) {
             Some(message) => Received::Message(message),
             None if self.ended() => Received::End,
             None => Received::Nothing,
         }
     }
 
-    pub(crate) fn try_recv(&mut self) -> Received {
-        self.receive()
+    /// What a receive comes to. The contract leaves one choice to the channel, see `take_from_line`;
+    /// what it `real`ly did decides that.
+    pub(crate) fn try_recv(&mut self, real: Received) -> Received {
+        self.receive(real)
     }
 
-    /// A poll of the receiver or of a receive future.
-    pub(crate) fn poll_recv(&mut self) -> Received {
+    /// The same for a poll of the receiver or of a receive future.
+    pub(crate) fn poll_recv(&mut self, real: Received) -> Received {
         self.parked = false;
         self.receiver_woken = false;
-        let received = self.receive();
+        let received = self.receive(real);
         self.parked = received == Received::Nothing;
         self.receiver_woken = false;
+        self.receiver_told = false;
         received
     }
 

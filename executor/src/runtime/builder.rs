@@ -193,8 +193,7 @@ impl Builder {
 
     fn build_multi_thread(&mut self) -> io::Result<Runtime> {
         let workers = self.workers.unwrap_or_else(default_workers);
-        let (shared, rings) =
-            Shared::new(workers, true, self.keep_together, self.hooks.clone());
+        let (shared, rings) = Shared::new(workers, true, self.keep_together, self.hooks.clone());
         let mut threads = Vec::with_capacity(workers);
         for (index, ring) in rings.into_iter().enumerate() {
             let shared_for_worker = shared.clone();

@@ -104,14 +104,18 @@ impl CoreSlot {
                     core: Some(core),
                     main: &main,
                 };
-                if let Some(output) = core.run(&main, |main_cx| future.as_mut().poll(main_cx), &mut cx) {
+                if let Some(output) =
+                    core.run(&main, |main_cx| future.as_mut().poll(main_cx), &mut cx)
+                {
                     return output;
                 }
             } else {
                 if main.take_woken()
                     && let Poll::Ready(output) = future.as_mut().poll(&mut cx)
                 {
-                    self.slot().waiting.retain(|other| !Arc::ptr_eq(other, &main));
+                    self.slot()
+                        .waiting
+                        .retain(|other| !Arc::ptr_eq(other, &main));
                     return output;
                 }
                 main.parker.park();
@@ -181,8 +185,7 @@ impl Drop for Running<'_> {
     fn drop(&mut self) {
         let waiting = {
             let mut slot = self.slot.slot();
-            slot.waiting
-                .retain(|other| !Arc::ptr_eq(other, self.main));
+            slot.waiting.retain(|other| !Arc::ptr_eq(other, self.main));
             if let Some(core) = self.core.take() {
                 if core.shared().is_shut_down() {
                     // The shutdown found the slot empty and left the tasks to this thread.

@@ -132,7 +132,6 @@ impl Handle {
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
-
 }
 
 impl fmt::Debug for Handle {

@@ -184,7 +184,7 @@ impl Idle {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(wakerun_loom)))]
 mod tests {
     use super::*;
 

@@ -11,7 +11,7 @@ mod shutdown;
 mod worker;
 mod worth;
 
-#[cfg(all(test, loom))]
+#[cfg(all(test, wakerun_loom))]
 mod loom_tests;
 
 use std::future::Future;

@@ -49,7 +49,7 @@ impl Parker {
     }
 
     /// Sleeps until a token is there, and takes it, or until the time is over. `true`: a token.
-    #[cfg(not(loom))]
+    #[cfg(not(wakerun_loom))]
     pub(crate) fn park_timeout(&self, timeout: Duration) -> bool {
         if self.prepare() {
             return true;
@@ -69,7 +69,7 @@ impl Parker {
     }
 
     /// Under loom there is no time: a timeout is a park that may end at once.
-    #[cfg(loom)]
+    #[cfg(wakerun_loom)]
     pub(crate) fn park_timeout(&self, _timeout: Duration) -> bool {
         let _ = Instant::now;
         if self.prepare() {

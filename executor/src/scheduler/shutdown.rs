@@ -1,7 +1,7 @@
 //! The end of a runtime: workers leave, tasks are dropped outside every lock on one thread.
 
-use std::sync::{Condvar, Mutex, MutexGuard};
 use std::sync::atomic::Ordering;
+use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use super::{Shared, Worker};

@@ -194,7 +194,8 @@ impl Worker {
         let share = (injector.len() / self.shared.remotes.len())
             .min(INJECTOR_BATCH)
             .min(self.ring.spare_capacity());
-        self.ring.extend((0..share).map_while(|_| injector.pop().ok()));
+        self.ring
+            .extend((0..share).map_while(|_| injector.pop().ok()));
         Some(task)
     }
 
@@ -359,7 +360,11 @@ impl Worker {
     fn finish(&self, task: Task) {
         task.settle();
         let listed = self.shared.owned.remove(&task);
-        if task.header().state.release_completed(1 + usize::from(listed)) {
+        if task
+            .header()
+            .state
+            .release_completed(1 + usize::from(listed))
+        {
             // SAFETY: those were the last references.
             unsafe { free(task.into_raw()) };
         } else {

@@ -105,8 +105,9 @@ impl<F: Future> Cell<F> {
             // SAFETY: RUNNING makes this thread the only one to touch the stage. The old stage is
             // dropped in place, as pinning demands; if its drop panics, it counts as dropped and
             // `Taken` is written over it below without another drop.
-            let dropped =
-                catch_unwind(AssertUnwindSafe(|| unsafe { std::ptr::drop_in_place(stage) }));
+            let dropped = catch_unwind(AssertUnwindSafe(|| unsafe {
+                std::ptr::drop_in_place(stage)
+            }));
             // SAFETY: the place holds nothing that needs a drop.
             unsafe { std::ptr::write(stage, Stage::Taken) };
             dropped

@@ -187,7 +187,9 @@ impl Task {
                 });
                 if header.state.waker_used() {
                     // SAFETY: both flags are gone and this call cleared the last one.
-                    let waker = header.join_waker.with_mut(|waker| unsafe { (*waker).take() });
+                    let waker = header
+                        .join_waker
+                        .with_mut(|waker| unsafe { (*waker).take() });
                     crate::panics::report("dropping a join waker", || drop(waker));
                 }
             }

@@ -111,7 +111,9 @@ impl<T> JoinHandle<T> {
             let same = header.join_waker.with(|waker| {
                 // SAFETY: JOIN_WAKER is set, so nobody writes the cell but this handle.
                 let waker = unsafe { &*waker };
-                waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker()))
+                waker
+                    .as_ref()
+                    .is_some_and(|waker| waker.will_wake(cx.waker()))
             });
             if same {
                 return Poll::Pending;

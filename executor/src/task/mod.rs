@@ -18,6 +18,8 @@ pub(crate) mod header;
 mod id;
 mod join;
 mod join_set;
+#[cfg(all(test, wakerun_loom))]
+mod loom_tests;
 pub(crate) mod owned;
 pub(crate) mod state;
 pub(crate) mod waker;

@@ -272,7 +272,10 @@ impl State {
     pub(crate) fn release(&self, count: usize) -> bool {
         // AcqRel: Release for this holder's accesses, Acquire for everyone's before the memory goes.
         let before = self.word.fetch_sub(count * REF_ONE, Ordering::AcqRel);
-        debug_assert!(before / REF_ONE >= count, "a reference was given back twice");
+        debug_assert!(
+            before / REF_ONE >= count,
+            "a reference was given back twice"
+        );
         before / REF_ONE == count
     }
 
@@ -358,7 +361,7 @@ impl State {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(wakerun_loom)))]
 mod tests {
     use super::*;
 

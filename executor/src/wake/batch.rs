@@ -164,7 +164,7 @@ impl fmt::Debug for Batch {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(wakerun_loom)))]
 mod tests {
     use super::*;
     use std::panic::{AssertUnwindSafe, catch_unwind};

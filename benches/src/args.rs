@@ -1,0 +1,117 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use crate::plan::Form;
+
+/// How to call the benchmark.
+pub const USAGE: &str = "\
+cargo bench --bench funnel -- [full | quick | smoke] [FILTER] [options]
+
+  full                   the whole matrix and criterion's estimates (the default): half an hour
+  quick                  every pair on two workers: under three minutes
+  smoke, --test          every pair once, with few messages: checks, and measures nothing
+  FILTER                 only cells whose name contains it, as \"cap 10/kanal on tokio\"
+
+  --list                 names the cells and ends
+  --rounds N             rounds of each cell; criterion joins in at ten
+  --out DIR              where funnel.json and funnel.svg go (default: wakerun-bench in the target
+                         folder); a relative DIR starts in benches/
+  --save-baseline NAME   criterion keeps its samples under this name
+  --baseline NAME        criterion compares with these samples
+";
+
+/// What the command line asks for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Args {
+    /// `full`, `quick` or `smoke`.
+    pub form: Option<Form>,
+    /// A part of a cell's name.
+    pub filter: String,
+    /// `--list`.
+    pub list: bool,
+    /// `--rounds`.
+    pub rounds: Option<usize>,
+    /// `--out`.
+    pub out: Option<PathBuf>,
+    /// `--save-baseline`.
+    pub save_baseline: Option<String>,
+    /// `--baseline`.
+    pub baseline: Option<String>,
+}
+
+impl Args {
+    /// Reads the arguments that follow the program's name.
+    ///
+    /// Cargo passes `--bench` when it benches. Without it, as from `cargo test --all-targets`, the run is a smoke run.
+    ///
+    /// # Errors
+    ///
+    /// Says what it does not understand.
+    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, String> {
+        let mut args = Self::default();
+        let mut bench = false;
+        let mut arguments = arguments.into_iter();
+        while let Some(argument) = arguments.next() {
+            let mut value = || {
+                arguments
+                    .next()
+                    .ok_or_else(|| format!("{argument} needs a value"))
+            };
+            match argument.as_str() {
+                "full" => args.form = Some(Form::Full),
+                "quick" => args.form = Some(Form::Quick),
+                "smoke" | "--test" => args.form = Some(Form::Smoke),
+                "--bench" => bench = true,
+                "--list" => args.list = true,
+                "--rounds" => {
+                    let rounds = value()?.parse().ok().filter(|rounds| *rounds > 0);
+                    args.rounds = Some(rounds.ok_or("--rounds needs a number above zero")?);
+                }
+                "--out" => args.out = Some(value()?.into()),
+                "--save-baseline" => args.save_baseline = Some(value()?),
+                "--baseline" => args.baseline = Some(value()?),
+                // What test runners add to a listing.
+                "--format" => drop(value()?),
+                "--nocapture" | "--ignored" | "--exact" => {}
+                option if option.starts_with('-') => {
+                    return Err(format!("unknown option {option}"));
+                }
+                filter => args.filter = filter.into(),
+            }
+        }
+        if !bench {
+            args.form = args.form.or(Some(Form::Smoke));
+        }
+        Ok(args)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Args, String> {
+        Args::parse(line.split_whitespace().map(String::from))
+    }
+
+    #[test]
+    fn cargo_bench_means_the_full_form_and_cargo_test_the_smoke_form() {
+        assert_eq!(parse("--bench").unwrap().form, None);
+        assert_eq!(parse("").unwrap().form, Some(Form::Smoke));
+        assert_eq!(parse("--bench quick").unwrap().form, Some(Form::Quick));
+        assert_eq!(parse("--bench --test").unwrap().form, Some(Form::Smoke));
+    }
+
+    #[test]
+    fn options_take_values() {
+        let args = parse("--bench kanal --rounds 4 --out charts").unwrap();
+        assert_eq!(
+            (args.filter.as_str(), args.rounds, args.out),
+            ("kanal", Some(4), Some("charts".into()))
+        );
+        assert!(parse("--rounds 0").is_err());
+        assert!(parse("--out").is_err());
+        assert!(parse("--quick").is_err());
+    }
+}

@@ -1,0 +1,224 @@
+//! The workload: many independent channels, each with its senders and one receiver, all at full speed.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use crate::channels::Channel;
+use crate::gate::{Countdown, Gate};
+use crate::runtimes::Runtime;
+
+/// How many channels run side by side.
+pub const CHANNELS: usize = 61;
+
+/// The size of one funnel run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Senders of each channel.
+    pub senders: usize,
+    /// Capacity of each channel.
+    pub capacity: usize,
+    /// Messages that each sender sends.
+    pub per_sender: usize,
+}
+
+impl Shape {
+    /// Messages of the whole run.
+    pub fn messages(&self) -> usize {
+        CHANNELS * self.per_channel()
+    }
+
+    fn per_channel(&self) -> usize {
+        self.senders * self.per_sender
+    }
+
+    /// What the receiver of channel `channel` must report: its messages are consecutive numbers, and no two
+    /// channels carry the same.
+    fn expected(&self, channel: usize) -> Tally {
+        let count = self.per_channel();
+        let first = channel * count;
+        let sum = first * count + count * count.saturating_sub(1) / 2;
+        Tally { count, sum }
+    }
+}
+
+/// What one receiver got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Tally {
+    count: usize,
+    sum: usize,
+}
+
+/// Runs one funnel of `C` on a fresh `R`: the time from the opening of the gate until the last receiver saw the
+/// end of its channel.
+///
+/// # Errors
+///
+/// Says what a receiver got instead of its messages, where one got anything else.
+pub fn run<C: Channel, R: Runtime>(shape: Shape, workers: usize) -> Result<Duration, String> {
+    let board = Arc::new(Board::new(&shape));
+    let runtime = R::new(workers);
+    for channel in 0..CHANNELS {
+        let (senders, receiver) = C::open(shape.capacity, shape.senders);
+        runtime.spawn(receive::<C>(receiver, channel, Seat::new(&board)));
+        for (index, sender) in senders.into_iter().enumerate() {
+            let first = channel * shape.per_channel() + index * shape.per_sender;
+            let messages = first..first + shape.per_sender;
+            runtime.spawn(send::<C>(sender, messages, Seat::new(&board)));
+        }
+    }
+    // Spawned last, since some runtimes start nothing before they are told to finish.
+    runtime.spawn(start(Seat::new(&board)));
+    runtime.finish(board.running.zero());
+    board.result(&shape)
+}
+
+/// What the tasks of a run share.
+struct Board {
+    gate: Gate,
+    started: OnceLock<Instant>,
+    receiving: AtomicUsize,
+    elapsed: OnceLock<Duration>,
+    tallies: Vec<OnceLock<Tally>>,
+    running: Countdown,
+}
+
+impl Board {
+    fn new(shape: &Shape) -> Self {
+        let tasks = CHANNELS * (shape.senders + 1);
+        Self {
+            gate: Gate::new(tasks),
+            started: OnceLock::new(),
+            receiving: AtomicUsize::new(CHANNELS),
+            elapsed: OnceLock::new(),
+            tallies: vec![OnceLock::new(); CHANNELS],
+            running: Countdown::new(tasks + 1),
+        }
+    }
+
+    fn result(&self, shape: &Shape) -> Result<Duration, String> {
+        for (channel, tally) in self.tallies.iter().enumerate() {
+            let (got, expected) = (tally.get(), shape.expected(channel));
+            if got != Some(&expected) {
+                return Err(format!(
+                    "channel {channel} gave {got:?}, expected {expected:?}"
+                ));
+            }
+        }
+        let elapsed = self.elapsed.get();
+        elapsed
+            .copied()
+            .ok_or_else(|| "no receiver stopped the clock".into())
+    }
+}
+
+/// A task's share of the board; dropped with the task, however it ends, so that nobody waits for a dead one.
+struct Seat(Arc<Board>);
+
+impl Seat {
+    fn new(board: &Arc<Board>) -> Self {
+        Self(board.clone())
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.running.tick();
+    }
+}
+
+/// The task that starts the clock and opens the gate once all others stand at it.
+async fn start(seat: Seat) {
+    let board = &*seat.0;
+    board.gate.gathered().await;
+    board.started.set(Instant::now()).expect("one start");
+    board.gate.open();
+}
+
+/// The task of a sender.
+async fn send<C: Channel>(mut sender: C::Sender, messages: std::ops::Range<usize>, seat: Seat) {
+    seat.0.gate.pass().await;
+    for message in messages {
+        if !C::send(&mut sender, message).await {
+            return;
+        }
+    }
+}
+
+/// The task of a receiver. The last of them stops the clock.
+async fn receive<C: Channel>(mut receiver: C::Receiver, channel: usize, seat: Seat) {
+    let board = &*seat.0;
+    board.gate.pass().await;
+    let mut tally = Tally { count: 0, sum: 0 };
+    while let Some(message) = C::recv(&mut receiver).await {
+        tally.count += 1;
+        tally.sum = tally.sum.wrapping_add(message);
+    }
+    board.tallies[channel]
+        .set(tally)
+        .expect("one receiver a channel");
+    if board.receiving.fetch_sub(1, Ordering::AcqRel) == 1 {
+        let started = board.started.get().expect("the gate is open");
+        board
+            .elapsed
+            .set(started.elapsed())
+            .expect("one last receiver");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channels::Tokio;
+    use crate::runtimes::TokioCurrentThread;
+
+    const TINY: Shape = Shape {
+        senders: 3,
+        capacity: 2,
+        per_sender: 5,
+    };
+
+    /// A channel that loses one message of each channel.
+    struct Lossy;
+
+    impl Channel for Lossy {
+        const NAME: &'static str = "lossy";
+        const PACKAGE: &'static str = "tokio";
+        const ONE_SENDER: bool = false;
+        type Sender = <Tokio as Channel>::Sender;
+        type Receiver = <Tokio as Channel>::Receiver;
+
+        fn open(capacity: usize, senders: usize) -> (Vec<Self::Sender>, Self::Receiver) {
+            Tokio::open(capacity, senders)
+        }
+
+        async fn send(sender: &mut Self::Sender, message: usize) -> bool {
+            message == 7 || Tokio::send(sender, message).await
+        }
+
+        async fn recv(receiver: &mut Self::Receiver) -> Option<usize> {
+            Tokio::recv(receiver).await
+        }
+    }
+
+    #[test]
+    fn a_lost_message_is_an_error() {
+        let error = run::<Lossy, TokioCurrentThread>(TINY, 1).unwrap_err();
+        assert!(
+            error.contains("channel 0") && error.contains("count: 14"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn messages_are_counted_over_all_channels() {
+        assert_eq!(TINY.messages(), 61 * 15);
+        assert_eq!(
+            TINY.expected(1),
+            Tally {
+                count: 15,
+                sum: (15..30).sum()
+            }
+        );
+    }
+}

@@ -1,0 +1,15 @@
+//! Runs the `wordcount` program as a user does.
+
+#[cfg(unix)]
+mod counts;
+mod inputs;
+#[cfg(target_os = "linux")]
+mod memory;
+mod output;
+mod support;
+
+use std::process::Command;
+
+fn wordcount() -> Command {
+    support::example("wordcount")
+}

@@ -1,0 +1,259 @@
+//! Idle means idle: no polls, no time on a core, no growing memory.
+#![cfg(all(not(wakerun_loom), target_os = "linux"))]
+
+mod common;
+
+use std::env;
+use std::fs;
+use std::sync::{Mutex, MutexGuard};
+use std::thread;
+use std::time::Duration;
+
+use common::{Event, Kind, rounds, within};
+use wakerun::Runtime;
+use wakerun::task::yield_now;
+
+/// The measures are the process's; one test at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Voluntary switches and time on a core (in ticks) of the threads with this name, together.
+fn activity(name: &str) -> (u64, u64) {
+    let mut sum = (0, 0);
+    for thread in fs::read_dir("/proc/self/task").unwrap() {
+        let path = thread.unwrap().path();
+        let read = |file: &str| fs::read_to_string(path.join(file)).unwrap_or_default();
+        if read("comm").trim() != name {
+            continue;
+        }
+        let status = read("status");
+        let switches = status
+            .lines()
+            .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))
+            .map_or(0, |count| count.trim().parse().unwrap());
+        let stat = read("stat");
+        // The fields behind the name, which may hold blanks; user and system time are 12th and 13th.
+        let times = stat
+            .rsplit(')')
+            .next()
+            .unwrap_or_default()
+            .split_whitespace();
+        let ticks: u64 = times
+            .skip(11)
+            .take(2)
+            .map(|t| t.parse::<u64>().unwrap())
+            .sum();
+        sum = (sum.0 + switches, sum.1 + ticks);
+    }
+    sum
+}
+
+/// Resident memory, in KiB.
+fn resident() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .unwrap();
+    line.trim().trim_end_matches("kB").trim().parse().unwrap()
+}
+
+fn named(kind: Kind, name: &str) -> Runtime {
+    kind.builder().thread_name(name).build().unwrap()
+}
+
+/// Asserts that the threads of this name sleep.
+#[track_caller]
+fn assert_asleep(name: &str, threads: u64) {
+    // What was under way comes to its end first: a watcher looks on for some milliseconds.
+    thread::sleep(Duration::from_millis(100));
+    let before = activity(name);
+    thread::sleep(Duration::from_millis(300));
+    let after = activity(name);
+    let (switches, ticks) = (after.0 - before.0, after.1 - before.1);
+    assert!(switches <= 2 * threads, "{switches} wake-ups in 300 ms");
+    assert!(ticks <= 1, "{ticks} ticks of work in 300 ms");
+}
+
+#[test]
+fn a_runtime_without_tasks_sleeps() {
+    // B140
+    if cfg!(miri) {
+        return;
+    }
+    let _alone = alone();
+    within("no tasks", || {
+        for workers in [1, 2, 4] {
+            let _runtime = named(Kind::Workers(workers), "idle-empty");
+            assert_asleep("idle-empty", workers as u64);
+        }
+    });
+}
+
+#[test]
+fn a_runtime_with_parked_tasks_sleeps() {
+    // B038, B140: after work has been spread over all workers, too.
+    if cfg!(miri) {
+        return;
+    }
+    let _alone = alone();
+    within("parked tasks", || {
+        for workers in [1, 2, 4] {
+            let runtime = named(Kind::Workers(workers), "idle-parked");
+            for _ in 0..100 {
+                drop(runtime.spawn(std::future::pending::<()>()));
+            }
+            let busy: Vec<_> = (0..200)
+                .map(|_| {
+                    runtime.spawn(async {
+                        for _ in 0..20 {
+                            yield_now().await;
+                        }
+                    })
+                })
+                .collect();
+            runtime.block_on(async {
+                for task in busy {
+                    task.await.unwrap();
+                }
+            });
+            assert_asleep("idle-parked", workers as u64);
+        }
+    });
+}
+
+#[test]
+fn the_others_sleep_while_one_task_blocks_its_worker() {
+    // A watcher may look at the busy one now and then; it must not spin.
+    if cfg!(miri) {
+        return;
+    }
+    let _alone = alone();
+    within("one blocks", || {
+        let runtime = named(Kind::Workers(4), "idle-watch");
+        let (in_poll, go_on) = (Event::new(), Event::new());
+        let (set, wait) = (in_poll.clone(), go_on.clone());
+        drop(runtime.spawn(async move {
+            set.set();
+            wait.wait_blocking();
+        }));
+        in_poll.wait_blocking();
+        thread::sleep(Duration::from_millis(50));
+        let before = activity("idle-watch");
+        thread::sleep(Duration::from_millis(300));
+        let after = activity("idle-watch");
+        go_on.set();
+        assert!(
+            after.0 - before.0 <= 700,
+            "{} wake-ups in 300 ms",
+            after.0 - before.0
+        );
+        assert!(
+            after.1 - before.1 <= 6,
+            "{} ticks in 300 ms",
+            after.1 - before.1
+        );
+    });
+}
+
+#[test]
+fn a_block_on_that_waits_sleeps() {
+    if cfg!(miri) {
+        return;
+    }
+    let _alone = alone();
+    within("block_on", || {
+        for kind in [Kind::Current, Kind::Workers(2)] {
+            let go = Event::new();
+            let wait = go.clone();
+            let blocked = thread::Builder::new()
+                .name("idle-block".to_string())
+                .spawn(move || {
+                    let runtime = named(kind, "idle-block");
+                    drop(runtime.spawn(std::future::pending::<()>()));
+                    runtime.block_on(wait.wait());
+                })
+                .unwrap();
+            assert_asleep("idle-block", 3);
+            go.set();
+            blocked.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn memory_does_not_grow_with_the_number_of_tasks_spawned() {
+    // `WAKERUN_SPAWNS` sets how many.
+    if cfg!(miri) {
+        return;
+    }
+    let _alone = alone();
+    within("memory", || {
+        let spawns =
+            env::var("WAKERUN_SPAWNS").map_or(rounds(1_000_000), |n| n.parse().expect("a number"));
+        for kind in [Kind::Current, Kind::Workers(2)] {
+            let runtime = kind.build();
+            let round = |tasks: usize| {
+                runtime.block_on(async {
+                    for i in 0..tasks / 100 {
+                        let tasks: Vec<_> = (0..100)
+                            .map(|_| wakerun::spawn(async { yield_now().await }))
+                            .collect();
+                        for task in tasks {
+                            // Some are awaited, some aborted, some left alone.
+                            match i % 3 {
+                                0 => task.await.unwrap(),
+                                1 => task.abort(),
+                                _ => drop(task),
+                            }
+                        }
+                        yield_now().await;
+                    }
+                    while wakerun::Handle::current().num_alive_tasks() > 0 {
+                        yield_now().await;
+                    }
+                });
+            };
+            round(spawns / 4);
+            let before = resident();
+            round(spawns);
+            let grown = resident().saturating_sub(before);
+            assert!(
+                grown < 4 * 1024,
+                "{grown} KiB more after {spawns} tasks on {kind:?}"
+            );
+        }
+    });
+}
+
+#[test]
+fn memory_does_not_grow_with_the_number_of_runtimes() {
+    // B100
+    if cfg!(miri) {
+        return;
+    }
+    let _alone = alone();
+    within("runtimes", || {
+        let round = |count: usize| {
+            for _ in 0..count {
+                for kind in [Kind::Current, Kind::Workers(2)] {
+                    let runtime = kind.build();
+                    for _ in 0..20 {
+                        drop(runtime.spawn(std::future::pending::<()>()));
+                    }
+                    runtime.block_on(yield_now());
+                }
+            }
+        };
+        let count = rounds(4_000) / 4;
+        round(count / 4);
+        let before = resident();
+        round(count);
+        let grown = resident().saturating_sub(before);
+        assert!(grown < 4 * 1024, "{grown} KiB more after {count} runtimes");
+    });
+}
