@@ -16,11 +16,20 @@
 //! decrement in place of the announcement, and the last one to stop with work in hand looks at the
 //! injector again and wakes one more.
 //!
+//! The model in `loom_tests.rs` checks this half.
+//!
 //! **Work on a worker's own queue** is run by that worker, which is awake, so the push needs no
-//! fence. That nobody waits behind a long poll is the watch's business: while one worker runs and
-//! another is parked, some worker searches, or one of the parked looks again every millisecond. The
-//! exception is a worker woken out of a state in which all slept; its first push finds nobody on
-//! watch and wakes somebody. All of it is checked by the model in `loom_tests.rs`.
+//! fence. That nobody waits behind a long poll is the watch's business. While a worker runs and
+//! another is parked, one of these is true:
+//!
+//! - a worker searches, and the pushes of the others rely on it;
+//! - a parked worker keeps watch: it looks at the others every millisecond;
+//! - just one worker runs, woken while all slept without a limit: its first push finds neither a
+//!   searcher nor a watcher, and wakes somebody.
+//!
+//! A worker that parks takes the watch if there is none. A searcher that finds work is the only one
+//! that can break this: the last one to stop, if another worker runs and nobody watches, wakes one
+//! more, which searches and then watches.
 
 use crate::lock::Lock;
 use crate::sync::atomic::{AtomicU64, Ordering, fence};

@@ -209,22 +209,18 @@ impl Worker {
         Some(task)
     }
 
-    /// A searcher has found work; the last of them sees to what else there is.
+    /// A searcher has found work; the last of them sees to what else there is, and that the sleepers
+    /// do not all sleep without a limit while somebody runs whose pushes relied on a searcher.
     fn stop_searching(&self) {
-        if !self.searching.replace(false) {
+        if !self.searching.replace(false) || !self.shared.idle.stop_searching() {
             return;
         }
-        if self.shared.idle.stop_searching()
-            && (!self.shared.injector.is_empty() || self.worth_helping())
-        {
-            self.shared.notify_one();
-        }
-    }
-
-    /// The watcher leaves with a rescued task: somebody else has to look after the sleeping rest.
-    fn hand_over_watch(&self) {
         let idle = self.shared.idle.relaxed();
-        if idle.parked() > 0 && idle.searching() == 0 && !idle.watched() {
+        let others_run = idle.parked() + 1 < self.shared.remotes.len();
+        if !self.shared.injector.is_empty()
+            || self.worth_helping()
+            || (others_run && !idle.watched())
+        {
             self.shared.notify_one();
         }
     }
@@ -294,7 +290,6 @@ impl Worker {
                 self.run_task(task);
             } else if let Some(task) = self.park() {
                 self.stop_searching();
-                self.hand_over_watch();
                 self.run_task(task);
             }
         }
