@@ -77,8 +77,7 @@ impl<T> Chan<T> {
 
     // ---- sending
 
-    /// Claims a position for a message, if there is room and no line.
-    #[inline]
+    /// Claims a position for a message, if there is room and no line; see [`Gate::claim`].
     pub(crate) fn claim(&self) -> Claim {
         self.gate.claim(&self.rx.head)
     }

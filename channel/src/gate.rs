@@ -93,17 +93,21 @@ pub(crate) enum Claim {
 #[repr(align(64))]
 pub(crate) struct Gate {
     word: AtomicU64,
-    /// A head that some sender has read. Old, it makes the channel look fuller than it is; then the
-    /// true one is read. So the receiver's line is touched once in a bufferful.
-    head_seen: AtomicU64,
+    /// The position at which the channel is full, as a word with nothing else set, for a head that
+    /// some sender has read. Old, it makes the channel look fuller than it is; then the true one is
+    /// read. So the receiver's line is touched once in a bufferful.
+    limit: AtomicU64,
     capacity: u64,
 }
+
+/// What keeps a claim from the short way: flags that refuse it, and permits, which have to be counted.
+const NOT_SIMPLE: u64 = (TAIL_ONE - 1) & !PARKED;
 
 impl Gate {
     pub(crate) fn new(capacity: u64) -> Self {
         Self {
             word: AtomicU64::new(0),
-            head_seen: AtomicU64::new(0),
+            limit: AtomicU64::new(capacity << TAIL_SHIFT),
             capacity,
         }
     }
@@ -140,68 +144,96 @@ impl Gate {
         }
     }
 
-    /// Whether `count` more fit into a channel whose word is `word`. Reads the receiver's head only
-    /// if the senders' copy says no.
-    #[inline]
+    /// Whether `count` more fit into a channel whose word is `word`. Reads the receiver's head.
     fn has_room(&self, word: Word, count: u64, head: &AtomicU64) -> bool {
-        // Acquire pairs with the Release below and so with the receiver's: the slots behind the
-        // head are done with before they are written again.
-        if word.used(self.head_seen.load(Ordering::Acquire)) + count <= self.capacity {
-            return true;
-        }
-        // Acquire pairs with the receiver's Release store of its head.
+        // Acquire pairs with the receiver's Release store of its head: the slots behind it are done
+        // with before they are written again.
         let head = head.load(Ordering::Acquire);
-        self.head_seen.store(head, Ordering::Release);
+        let limit = head.wrapping_add(self.capacity) << TAIL_SHIFT;
+        // Release hands that on to the senders that only read this.
+        self.limit.store(limit, Ordering::Release);
         word.used(head) + count <= self.capacity
     }
 
-    /// Whether the word was `word` while the head did not move: then "no room" is the truth and not
-    /// a mixture of two moments.
-    #[cold]
-    fn is_snapshot(&self, word: Word, head: &AtomicU64) -> bool {
-        let before = self.head_seen.load(Ordering::Acquire);
-        self.load() == word && head.load(Ordering::Acquire) == before
+    /// Claims room for `count`, if there seems to be some and there is no line.
+    ///
+    /// `Full` may be a mixture of two moments: the head may have moved on while the word was read.
+    /// It is good enough for a caller that goes to the line, where it is looked at again.
+    #[inline]
+    fn claim_or_line(&self, count: u64, head: &AtomicU64, take: impl Fn(Word) -> Word) -> Claim {
+        let (before, changed) = self.update(|word| {
+            (!word.has(CLOSED | WAITING) && self.has_room(word, count, head)).then(|| take(word))
+        });
+        if changed {
+            Claim::Claimed {
+                position: before.tail(),
+                wake: before.has(PARKED),
+            }
+        } else if before.has(CLOSED) {
+            Claim::Closed
+        } else {
+            Claim::Full
+        }
     }
 
-    /// Claims room for a message (`permits` is 0) or for permits, if there is no line.
-    #[inline]
-    fn claim_new(&self, count: u64, head: &AtomicU64, take: impl Fn(Word) -> Word) -> Claim {
+    /// As [`claim_or_line`](Self::claim_or_line), but `Full` is the truth of one moment.
+    fn claim_exactly(&self, count: u64, head: &AtomicU64, take: impl Fn(Word) -> Word) -> Claim {
         loop {
-            let mut full = false;
-            let (before, changed) = self.update(|word| {
-                if word.has(CLOSED | WAITING) || !self.has_room(word, count, head) {
-                    full = true;
-                    return None;
-                }
-                full = false;
-                Some(take(word))
-            });
-            if changed {
-                return Claim::Claimed {
-                    position: before.tail(),
-                    wake: before.has(PARKED),
-                };
+            let claim = self.claim_or_line(count, head, &take);
+            if claim != Claim::Full {
+                return claim;
             }
-            debug_assert!(full);
-            if before.has(CLOSED) {
-                return Claim::Closed;
-            }
-            if before.has(WAITING) || self.is_snapshot(before, head) {
+            // The word as it is while the head stands still.
+            let seen = head.load(Ordering::Acquire);
+            let word = self.load();
+            if head.load(Ordering::Acquire) == seen
+                && !word.has(CLOSED)
+                && (word.has(WAITING) || word.used(seen) + count > self.capacity)
+            {
                 return Claim::Full;
             }
         }
     }
 
-    /// Claims a position for a message. Clears PARKED, so that one sender owns the wake.
-    #[inline]
-    pub(crate) fn claim(&self, head: &AtomicU64) -> Claim {
-        self.claim_new(1, head, |word| word.push().without(PARKED))
+    /// The short way to a position for a message, and whether to wake the receiver. `None`: go the
+    /// long way. Clears PARKED, so that one sender owns the wake.
+    #[inline(always)]
+    pub(crate) fn claim_simply(&self) -> Option<(u64, bool)> {
+        let word = self.word.load(Ordering::Relaxed);
+        // Acquire pairs with the Release in `has_room`.
+        let limit = self.limit.load(Ordering::Acquire);
+        // Positions wrap, so their difference counts, not their order.
+        if word & NOT_SIMPLE != 0 || (limit.wrapping_sub(word) as i64) <= PARKED as i64 {
+            return None;
+        }
+        let new = Word(word).push().without(PARKED);
+        // Orderings as in `update`.
+        self.word
+            .compare_exchange(word, new.0, Ordering::AcqRel, Ordering::Relaxed)
+            .ok()?;
+        Some((Word(word).tail(), word & PARKED != 0))
     }
 
-    /// Claims `count` permits; brings no message, so the receiver sleeps on.
-    #[inline]
+    /// The long way to a position for a message, for a caller that goes to the line if there is none.
+    pub(crate) fn claim(&self, head: &AtomicU64) -> Claim {
+        self.claim_or_line(1, head, |word| word.push().without(PARKED))
+    }
+
+    /// The long way to a position for a message, for a caller that reports `Full`.
+    #[cold]
+    pub(crate) fn try_claim(&self, head: &AtomicU64) -> Claim {
+        self.claim_exactly(1, head, |word| word.push().without(PARKED))
+    }
+
+    /// Claims `count` permits, for a caller that goes to the line if there is no room; brings no
+    /// message, so the receiver sleeps on.
     pub(crate) fn claim_permits(&self, count: u64, head: &AtomicU64) -> Claim {
-        self.claim_new(count, head, |word| word.grant(count))
+        self.claim_or_line(count, head, |word| word.grant(count))
+    }
+
+    /// Claims `count` permits, for a caller that reports `Full`.
+    pub(crate) fn try_claim_permits(&self, count: u64, head: &AtomicU64) -> Claim {
+        self.claim_exactly(count, head, |word| word.grant(count))
     }
 
     /// Turns a permit into a position. Refused only when the receiver is gone.
@@ -315,13 +347,14 @@ mod tests {
             }
         );
         assert_eq!(
-            gate.claim(&head),
+            gate.try_claim(&head),
             Claim::Claimed {
                 position: 0,
                 wake: false
             }
         );
-        assert_eq!(gate.claim(&head), Claim::Full);
+        assert_eq!(gate.try_claim(&head), Claim::Full);
+        assert_eq!(gate.claim_simply(), None);
         assert_eq!(gate.load().permits(), 2);
         assert_eq!(gate.load().tail(), 1);
         let _ = gate.set_parked();
@@ -341,23 +374,20 @@ mod tests {
         let gate = Gate::new(2);
         gate.word
             .store(POSITION_MASK << TAIL_SHIFT, Ordering::Relaxed);
-        gate.head_seen.store(POSITION_MASK, Ordering::Relaxed);
+        gate.limit
+            .store(POSITION_MASK << TAIL_SHIFT, Ordering::Relaxed);
         let head = AtomicU64::new(POSITION_MASK);
+        assert_eq!(gate.claim_simply(), None, "the limit is an old one");
         assert_eq!(
-            gate.claim(&head),
+            gate.try_claim(&head),
             Claim::Claimed {
                 position: POSITION_MASK,
                 wake: false
             }
         );
-        assert_eq!(
-            gate.claim(&head),
-            Claim::Claimed {
-                position: 0,
-                wake: false
-            }
-        );
-        assert_eq!(gate.claim(&head), Claim::Full);
+        assert_eq!(gate.claim_simply(), Some((0, false)));
+        assert_eq!(gate.claim_simply(), None);
+        assert_eq!(gate.try_claim(&head), Claim::Full);
         assert_eq!(gate.load().used(POSITION_MASK), 2);
     }
 
@@ -366,7 +396,7 @@ mod tests {
         let gate = Gate::new(1);
         let head = AtomicU64::new(0);
         assert!(!gate.close(CLOSED));
-        assert_eq!(gate.claim(&head), Claim::Closed);
+        assert_eq!(gate.try_claim(&head), Claim::Closed);
         let _ = gate.set_waiting();
         gate.clear_waiting();
         assert!(gate.load().has(CLOSED));

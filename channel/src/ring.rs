@@ -42,8 +42,6 @@ pub(crate) struct Ring<T> {
     values: Box<[UnsafeCell<MaybeUninit<T>>]>,
     stamps: Box<[AtomicU8]>,
     mask: u64,
-    /// The position bit that tells even laps from odd ones.
-    lap_shift: u32,
 }
 
 // SAFETY: values move through the slots from thread to thread, one owner at a time (the table
@@ -68,7 +66,6 @@ impl<T> Ring<T> {
             values,
             stamps,
             mask: len as u64 - 1,
-            lap_shift: len.trailing_zeros(),
         })
     }
 
@@ -80,7 +77,11 @@ impl<T> Ring<T> {
     /// The stamp of a message at this position.
     #[inline(always)]
     fn stamp(&self, position: u64) -> u8 {
-        EVEN_LAP + (position >> self.lap_shift & 1) as u8 * (ODD_LAP - EVEN_LAP)
+        if position & (self.mask + 1) == 0 {
+            EVEN_LAP
+        } else {
+            ODD_LAP
+        }
     }
 
     /// Whether a slot's stamp says that the message of this position is there.

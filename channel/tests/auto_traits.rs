@@ -10,38 +10,34 @@ use std::sync::MutexGuard;
 use wakerun_channel::mpsc::error::{SendError, TryRecvError, TrySendError};
 use wakerun_channel::mpsc::{Permit, Receiver, Recv, RecvMany, Reserve, Send, Sender, WeakSender};
 
-/// Whether a type is `Send`, `Sync` and `Unpin`: the inherent constant wins where its bound holds.
-struct Probe<T: ?Sized>(PhantomData<T>);
+/// Answers whether a type has a trait: the inherent constant wins where its bound holds.
+struct IsSend<T: ?Sized>(PhantomData<T>);
+struct IsSync<T: ?Sized>(PhantomData<T>);
+struct IsUnpin<T: ?Sized>(PhantomData<T>);
 
 trait No {
-    const SEND: bool = false;
-    const SYNC: bool = false;
-    const UNPIN: bool = false;
+    const ANSWER: bool = false;
 }
 
-impl<T: ?Sized> No for Probe<T> {}
+impl<T: ?Sized> No for IsSend<T> {}
+impl<T: ?Sized> No for IsSync<T> {}
+impl<T: ?Sized> No for IsUnpin<T> {}
 
-struct SendProbe<T: ?Sized>(PhantomData<T>);
-struct SyncProbe<T: ?Sized>(PhantomData<T>);
-impl<T: ?Sized> No for SendProbe<T> {}
-impl<T: ?Sized> No for SyncProbe<T> {}
-
-impl<T: ?Sized + std::marker::Send> SendProbe<T> {
-    const SEND: bool = true;
+impl<T: ?Sized + std::marker::Send> IsSend<T> {
+    const ANSWER: bool = true;
 }
 
-impl<T: ?Sized + Sync> SyncProbe<T> {
-    const SYNC: bool = true;
+impl<T: ?Sized + Sync> IsSync<T> {
+    const ANSWER: bool = true;
 }
 
-impl<T: ?Sized + Unpin> Probe<T> {
-    const UNPIN: bool = true;
+impl<T: ?Sized + Unpin> IsUnpin<T> {
+    const ANSWER: bool = true;
 }
 
-macro_rules! assert_traits {
-    ($($type:ty: $send:literal $sync:literal),* $(,)?) => {$(
-        assert_eq!(<SendProbe<$type>>::SEND, $send, "{}: Send", stringify!($type));
-        assert_eq!(<SyncProbe<$type>>::SYNC, $sync, "{}: Sync", stringify!($type));
+macro_rules! assert_trait {
+    ($probe:ident is $answer:literal for $($type:ty),* $(,)?) => {$(
+        assert_eq!(<$probe<$type>>::ANSWER, $answer, "{}", stringify!($type));
     )*};
 }
 
@@ -55,71 +51,51 @@ type Shared = MutexGuard<'static, u8>;
 #[test]
 fn messages_that_may_move_make_ends_that_may_be_shared() {
     // B157
-    assert_traits! {
-        Sender<Movable>: true true,
-        WeakSender<Movable>: true true,
-        Sender<String>: true true,
-        Receiver<String>: true true,
-        Permit<'static, String>: true true,
-        Send<'static, String>: true true,
-        Reserve<'static, String>: true true,
+    assert_trait! { IsSend is true for
+        Sender<Movable>, WeakSender<Movable>, Receiver<Movable>, Permit<'static, Movable>,
+        Send<'static, Movable>, Reserve<'static, Movable>, Recv<'static, Movable>,
+        RecvMany<'static, Movable>, SendError<Movable>, TrySendError<Movable>, TryRecvError,
     }
-    // Through a shared reference to these, nobody gets at a message.
-    assert_traits! {
-        SendError<u8>: true true,
-        TrySendError<u8>: true true,
-        TryRecvError: true true,
+    // Nobody gets at a message through a shared reference to a sender.
+    assert_trait! { IsSync is true for
+        Sender<Movable>, WeakSender<Movable>, Receiver<String>, Permit<'static, String>,
+        Send<'static, String>, Reserve<'static, String>, SendError<u8>, TrySendError<u8>,
+        TryRecvError,
     }
-    assert!(<SendProbe<Receiver<Movable>>>::SEND);
-    assert!(<SendProbe<Permit<'static, Movable>>>::SEND);
-    assert!(<SendProbe<Send<'static, Movable>>>::SEND);
-    assert!(<SendProbe<Reserve<'static, Movable>>>::SEND);
-    assert!(<SendProbe<Recv<'static, Movable>>>::SEND);
-    assert!(<SendProbe<RecvMany<'static, Movable>>>::SEND);
 }
 
 #[test]
 fn messages_that_may_not_move_stay_where_they_are() {
     // B157
-    assert_traits! {
-        Sender<Bound>: false false,
-        WeakSender<Bound>: false false,
-        Receiver<Bound>: false false,
-        Permit<'static, Bound>: false false,
-        Send<'static, Bound>: false false,
-        Reserve<'static, Bound>: false false,
-        Recv<'static, Bound>: false false,
-        RecvMany<'static, Bound>: false false,
-        SendError<Bound>: false false,
-        TrySendError<Bound>: false false,
+    assert_trait! { IsSend is false for
+        Sender<Bound>, WeakSender<Bound>, Receiver<Bound>, Permit<'static, Bound>,
+        Send<'static, Bound>, Reserve<'static, Bound>, Recv<'static, Bound>,
+        RecvMany<'static, Bound>, SendError<Bound>, TrySendError<Bound>,
+        Sender<Shared>, WeakSender<Shared>, Receiver<Shared>, Permit<'static, Shared>,
+        Send<'static, Shared>, Reserve<'static, Shared>, Recv<'static, Shared>,
+        RecvMany<'static, Shared>,
     }
-    assert_traits! {
-        Sender<Shared>: false false,
-        WeakSender<Shared>: false false,
-        Permit<'static, Shared>: false false,
+    assert_trait! { IsSync is false for
+        Sender<Bound>, WeakSender<Bound>, Receiver<Bound>, Permit<'static, Bound>,
+        Send<'static, Bound>, Reserve<'static, Bound>, Recv<'static, Bound>,
+        RecvMany<'static, Bound>, SendError<Bound>, TrySendError<Bound>,
+        Sender<Shared>, WeakSender<Shared>, Permit<'static, Shared>,
     }
-    assert!(!<SendProbe<Receiver<Shared>>>::SEND);
-    assert!(!<SendProbe<Send<'static, Shared>>>::SEND);
-    assert!(!<SendProbe<Reserve<'static, Shared>>>::SEND);
-    assert!(!<SendProbe<Recv<'static, Shared>>>::SEND);
-    assert!(!<SendProbe<RecvMany<'static, Shared>>>::SEND);
 }
 
 #[test]
 fn ends_may_be_moved_whatever_the_message() {
-    assert!(<Probe<Sender<PhantomPinned>>>::UNPIN);
-    assert!(<Probe<WeakSender<PhantomPinned>>>::UNPIN);
-    assert!(<Probe<Receiver<PhantomPinned>>>::UNPIN);
-    assert!(<Probe<Permit<'static, PhantomPinned>>>::UNPIN);
-    assert!(<Probe<Recv<'static, PhantomPinned>>>::UNPIN);
-    assert!(<Probe<RecvMany<'static, PhantomPinned>>>::UNPIN);
+    assert_trait! { IsUnpin is true for
+        Sender<PhantomPinned>, WeakSender<PhantomPinned>, Receiver<PhantomPinned>,
+        Permit<'static, PhantomPinned>, Recv<'static, PhantomPinned>,
+        RecvMany<'static, PhantomPinned>,
+    }
 }
 
 #[test]
 fn waiting_futures_stay_where_they_are_pinned() {
     // They sit in the channel's line by their address.
-    assert!(!<Probe<Send<'static, u8>>>::UNPIN);
-    assert!(!<Probe<Reserve<'static, u8>>>::UNPIN);
+    assert_trait! { IsUnpin is false for Send<'static, u8>, Reserve<'static, u8> }
 }
 
 #[test]

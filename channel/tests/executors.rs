@@ -41,11 +41,8 @@ async fn consume(mut rx: Receiver<(usize, usize)>, count: usize) {
         assert_eq!(next[from], i, "out of order");
         next[from] += 1;
     };
-    loop {
-        match rx.recv().await {
-            Some(message) => check(message),
-            None => break,
-        }
+    while let Some(message) = rx.recv().await {
+        check(message);
         if let Ok(message) = rx.try_recv() {
             check(message);
         }

@@ -43,7 +43,8 @@ fn poll_recv<T>(rx: &mut Receiver<T>) -> (Poll<Option<T>>, Arc<Counter>) {
 #[test]
 fn the_last_message_comes_before_the_end() {
     // B013
-    let forms: [fn(&mut Receiver<u32>) -> Option<u32>; 3] = [
+    type Form = fn(&mut Receiver<u32>) -> Option<u32>;
+    let forms: [Form; 3] = [
         |rx| rx.blocking_recv(),
         |rx| block_on(rx.recv()),
         |rx| {
@@ -173,7 +174,8 @@ fn a_permit_given_back_reaches_a_sender_that_is_about_to_park() {
 #[test]
 fn a_close_reaches_a_sender_that_is_about_to_park() {
     // B025
-    let closers: [fn(Receiver<Tracked>) -> Option<Receiver<Tracked>>; 2] = [
+    type Close = fn(Receiver<Tracked>) -> Option<Receiver<Tracked>>;
+    let closers: [Close; 2] = [
         |mut rx| {
             rx.close();
             Some(rx)

@@ -15,7 +15,7 @@ fn an_empty_set_has_nothing_to_wait_for() {
     each_kind(|_, runtime| {
         runtime.block_on(async {
             let mut set = JoinSet::<()>::new();
-            assert!(set.is_empty() && set.len() == 0);
+            assert_eq!((set.is_empty(), set.len()), (true, 0));
             assert!(set.join_next().await.is_none());
             assert!(set.try_join_next().is_none());
             set.shutdown().await;

@@ -15,6 +15,12 @@ use wakerun::task::{JoinHandle, yield_now};
 use wakerun::wake::{self, Batch, Place};
 use wakerun::{Handle, Runtime};
 
+/// Gives a waker away, as most primitives do.
+fn wake_by_value(waker: &Waker) {
+    let own = waker.clone();
+    own.wake();
+}
+
 /// A task that parks at each poll until it is told to end, and counts its polls.
 struct Parker {
     waker: Waker,
@@ -38,13 +44,15 @@ impl Parker {
             known.clone(),
         );
         let task = runtime.spawn(poll_fn(move |cx| {
+            // Read before the maker learns of the first poll, which so never is the last.
+            let ended = end.load(Ordering::SeqCst);
             mine.lock()
                 .unwrap()
                 .get_or_insert_with(|| cx.waker().clone());
-            set.set();
             at_poll();
             count.fetch_add(1, Ordering::SeqCst);
-            if end.load(Ordering::SeqCst) {
+            set.set();
+            if ended {
                 Poll::Ready(())
             } else {
                 Poll::Pending
@@ -83,7 +91,7 @@ fn foreign_threads_wake_one_task_and_no_wake_is_lost() {
                 s.spawn(move || {
                     for i in 0..wakes {
                         if (i + me) % 3 == 0 {
-                            waker.clone().wake();
+                            wake_by_value(&waker);
                         } else {
                             waker.wake_by_ref();
                         }
@@ -116,7 +124,7 @@ fn each_wake_of_a_parked_task_is_one_poll() {
                 // Several wakes before the poll are one.
                 parker.waker.wake_by_ref();
                 wake::wake(&parker.waker, Place::Next);
-                parker.waker.clone().wake();
+                wake_by_value(&parker.waker);
                 while parker.polls() < polls {
                     yield_now().await;
                 }
@@ -166,7 +174,7 @@ fn a_task_that_wakes_itself_is_polled_again() {
             left -= 1;
             match left % 4 {
                 0 => cx.waker().wake_by_ref(),
-                1 => cx.waker().clone().wake(),
+                1 => wake_by_value(cx.waker()),
                 2 => wake::wake(cx.waker(), Place::Next),
                 _ => wake::wake_owned(wake::clone_waker(cx.waker()), Place::Tail),
             }
@@ -190,7 +198,7 @@ fn a_wake_after_the_end_does_nothing() {
         waker.wake_by_ref();
         wake::wake(&waker, Place::Next);
         thread::spawn(move || {
-            waker.clone().wake();
+            wake_by_value(&waker);
             waker.wake();
         })
         .join()

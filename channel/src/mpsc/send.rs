@@ -76,11 +76,26 @@ impl<'a, T> Send<'a, T> {
         unsafe { self.waiter.take_value() }
     }
 
-    #[inline]
+    #[inline(always)]
     fn poll_new(&self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
         if !wake::spend_budget_but_last() {
             return self.poll_exhausted(cx);
         }
+        let chan = self.sender.chan();
+        match chan.gate.claim_simply() {
+            Some((position, wake)) => {
+                // SAFETY: a new send's message is in its waiter, which nobody else knows.
+                let value = unsafe { self.finish() };
+                // SAFETY: claimed just now.
+                unsafe { chan.publish(position, wake, value) };
+                Poll::Ready(Ok(()))
+            }
+            None => self.poll_slowly(cx),
+        }
+    }
+
+    #[inline(never)]
+    fn poll_slowly(&self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
         let chan = self.sender.chan();
         match chan.claim() {
             Claim::Claimed { position, wake } => {
@@ -129,7 +144,6 @@ impl<'a, T> Send<'a, T> {
         }
     }
 
-    #[cold]
     fn enter_line(&self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
         let chan = self.sender.chan();
         let waiter = NonNull::from(&self.waiter);

@@ -81,7 +81,12 @@ impl<T> Sender<T> {
     /// ```
     #[inline]
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
-        match self.chan.claim() {
+        if let Some((position, wake)) = self.chan.gate.claim_simply() {
+            // SAFETY: claimed just now.
+            unsafe { self.chan.publish(position, wake, value) };
+            return Ok(());
+        }
+        match self.chan.gate.try_claim(&self.chan.rx.head) {
             Claim::Claimed { position, wake } => {
                 // SAFETY: claimed just now.
                 unsafe { self.chan.publish(position, wake, value) };
@@ -158,7 +163,7 @@ impl<T> Sender<T> {
     /// ```
     #[inline]
     pub fn try_reserve(&self) -> Result<Permit<'_, T>, TrySendError<()>> {
-        match self.chan.gate.claim_permits(1, &self.chan.rx.head) {
+        match self.chan.gate.try_claim_permits(1, &self.chan.rx.head) {
             // SAFETY: the permit was claimed just now.
             Claim::Claimed { .. } => Ok(unsafe { Permit::new(&self.chan) }),
             Claim::Full => Err(TrySendError::Full(())),

@@ -44,8 +44,10 @@ pub(crate) enum Op {
 /// Whether a poll comes with a new waker.
 pub(crate) type Fresh = bool;
 
+type Make = fn(&mut Rng) -> Op;
+
 /// How often each kind comes up: usual weight of each.
-const WEIGHTS: [(u32, fn(&mut Rng) -> Op); 25] = [
+const WEIGHTS: [(u32, Make); 25] = [
     (12, |r| Op::TrySend(r.below(8))),
     (16, |r| Op::Send(r.below(8))),
     (10, |r| Op::Reserve(r.below(8))),

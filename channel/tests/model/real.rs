@@ -528,7 +528,7 @@ impl Side {
         self.rx_watch.before_poll(fresh, &mut self.counters);
         let live = self.spec.live();
         match (poll_once(future.as_mut(), &self.rx_watch.waker), limit) {
-            (Poll::Pending, Some(0)) => return Err("a receive of no messages waits".into()),
+            (Poll::Pending, Some(0)) => Err("a receive of no messages waits".into()),
             (Poll::Pending, _) => {
                 let real = Received::Nothing;
                 agree("recv", real, self.spec.poll_recv(real))
