@@ -219,14 +219,13 @@ fn a_task_out_of_budget_keeps_its_place_in_line() {
                     }
                     let mut a = polled(tx.send(1));
                     a.pending();
-                    let tx2 = tx.clone();
-                    thread::spawn(move || {
-                        let mut b = Box::pin(tx2.send(2));
+                    // Another sender, on a thread that has no budget to spend.
+                    let other = tx.clone();
+                    let mut b = Box::pin(async move { other.send(2).await });
+                    let b = thread::spawn(move || {
                         let mut cx = Context::from_waker(noop());
                         assert!(b.as_mut().poll(&mut cx).is_pending());
-                        // Keeps its place, and its message arrives without it.
-                        std::mem::forget(b);
-                        std::mem::forget(tx2);
+                        b
                     })
                     .join()
                     .unwrap();
@@ -237,6 +236,7 @@ fn a_task_out_of_budget_keeps_its_place_in_line() {
                             assert_eq!(rx.try_recv(), Ok(2));
                         });
                     });
+                    drop(b);
                     let _ = &work;
                     Poll::Ready(())
                 })

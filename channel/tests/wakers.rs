@@ -359,10 +359,12 @@ fn a_waker_may_use_the_channel_when_the_last_sender_wakes_it() {
         let (tx, rx) = channel::<usize>(1);
         let rx = Arc::new(Mutex::new(rx));
         let weak = tx.downgrade();
-        let seen = Arc::clone(&rx);
+        // Weak, for the channel keeps the waker.
+        let seen = Arc::downgrade(&rx);
         let waker = on_wake(move || {
             assert!(weak.upgrade().is_none());
-            assert!(seen.lock().unwrap().try_recv().is_err());
+            let rx = seen.upgrade().unwrap();
+            assert!(rx.lock().unwrap().try_recv().is_err());
         });
         _ = rx
             .lock()
@@ -378,8 +380,7 @@ fn a_waker_may_drop_the_other_waiters() {
     // B009: the wake of the first ends the others, while a batch of wakes is under way.
     within("drop the others", || {
         let (tx, mut rx) = full(4);
-        // Leaked on purpose: the waiters live in a place that their own wakers can reach.
-        let tx: &'static Sender<usize> = Box::leak(Box::new(tx));
+        let tx = Arc::new(tx);
         type Parked = Pin<Box<dyn Future<Output = ()> + Send>>;
         let others = Arc::new(Mutex::new(Vec::<Parked>::new()));
         let reach = Arc::clone(&others);
@@ -388,6 +389,7 @@ fn a_waker_may_drop_the_other_waiters() {
             drop(taken);
         });
         for i in 0..8 {
+            let tx = Arc::clone(&tx);
             let mut send: Parked = Box::pin(async move {
                 let _ = tx.send(i).await;
             });

@@ -17,7 +17,7 @@ pub(crate) enum Op {
     Drop(usize),
     /// Keeps a future and never polls it again.
     Forget(usize),
-    /// `mem::forget`.
+    /// As after `mem::forget`: its sender is never given back either.
     Leak(usize),
     PermitSend(usize),
     PermitDrop(usize),
