@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TARGET = "x86_64-unknown-linux-gnu"
 FEW, MANY = 13_000, 26_000
 
 
@@ -23,9 +24,11 @@ def build():
     flags = "-C relocation-model=static -C link-arg=-no-pie"
     target = os.path.join(os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target")), "count")
     environment = dict(os.environ, RUSTFLAGS=flags, CARGO_TARGET_DIR=target)
-    command = ["cargo", "build", "--profile", "bench", "-p", "wakerun-benches", "--example", "kernels"]
+    # An explicit target keeps the flags away from macros and build scripts.
+    command = ["cargo", "build", "--profile", "bench", "--target", TARGET]
+    command += ["-p", "wakerun-benches", "--example", "kernels"]
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
-    return os.path.join(target, "release", "examples", "kernels")
+    return os.path.join(target, TARGET, "release", "examples", "kernels")
 
 
 def locked_addresses(program):

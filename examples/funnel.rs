@@ -14,7 +14,8 @@ async fn main() {
     for producer in 1..=3 {
         // Each producer is a task of its own, and has a sender of its own.
         let sender = sender.clone();
-        let task = wakerun::spawn(async move {
+        // Its handle is dropped: nobody waits for it, and it goes on by itself.
+        wakerun::spawn(async move {
             for number in 1..=5 {
                 // A full channel makes `send` wait: this is the backpressure. It fails only when
                 // there is no receiver any more, and then nobody misses the rest.
@@ -23,8 +24,6 @@ async fn main() {
                 }
             }
         });
-        // Nobody waits for it: without its handle, it goes on by itself.
-        drop(task);
     }
     // The channel ends with its last sender: this one would keep it open for ever.
     drop(sender);

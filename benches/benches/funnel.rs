@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use criterion::{Criterion, SamplingMode, Throughput};
-use wakerun_benches::args::{Args, USAGE};
+use wakerun_benches::args::{self, Args, USAGE};
 use wakerun_benches::facts::Facts;
 use wakerun_benches::goals::{Goal, goals};
 use wakerun_benches::plan::{Form, Plan};
@@ -16,32 +16,14 @@ use wakerun_benches::{chart, report, rounds, table};
 const SAMPLE: usize = 10;
 
 fn main() -> ExitCode {
-    if std::env::args().any(|argument| argument == "--help" || argument == "-h") {
-        print!("{USAGE}");
-        return ExitCode::SUCCESS;
-    }
-    match Args::parse(std::env::args().skip(1)) {
-        Ok(args) => bench(&args),
-        Err(wrong) => {
-            eprint!("{wrong}\n\n{USAGE}");
-            ExitCode::FAILURE
-        }
-    }
+    args::main(USAGE, bench)
 }
 
 fn bench(args: &Args) -> ExitCode {
     let form = args.form.unwrap_or(Form::Full);
     let plan = Plan::new(form, args.rounds, |name| name.contains(&args.filter));
-    if args.list {
-        plan.names().for_each(|name| println!("{name}: benchmark"));
-        return ExitCode::SUCCESS;
-    }
-    if plan.groups.is_empty() {
-        eprintln!(
-            "no cell has a name that contains {:?}; --list names them",
-            args.filter
-        );
-        return ExitCode::FAILURE;
+    if let Some(end) = args.without_run(&plan.names().collect::<Vec<_>>()) {
+        return end;
     }
 
     let results = rounds::measure(&plan);

@@ -19,7 +19,9 @@ const KERNELS: [(&str, fn(usize)); 6] = [
     }),
     ("reserve+send+recv", |n| in_task(64, n, permit_pair)),
     ("a message through capacity 1, 1 sender", |n| funnel(1, n)),
-    ("a message through capacity 1, 13 senders", |n| funnel(13, n)),
+    ("a message through capacity 1, 13 senders", |n| {
+        funnel(13, n)
+    }),
 ];
 
 fn main() -> ExitCode {

@@ -1,10 +1,11 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use crate::plan::Form;
 
-/// How to call the benchmark.
+/// How to call the benchmark `funnel`.
 pub const USAGE: &str = "\
 cargo bench --bench funnel -- [full | quick | smoke] [FILTER] [options]
 
@@ -20,6 +21,21 @@ cargo bench --bench funnel -- [full | quick | smoke] [FILTER] [options]
   --save-baseline NAME   criterion keeps its samples under this name
   --baseline NAME        criterion compares with these samples
 ";
+
+/// The `main` of a benchmark: answers `--help` with `usage`, and runs `bench` with what the command line asks for.
+pub fn main(usage: &str, bench: fn(&Args) -> ExitCode) -> ExitCode {
+    if std::env::args().any(|argument| argument == "--help" || argument == "-h") {
+        print!("{usage}");
+        return ExitCode::SUCCESS;
+    }
+    match Args::parse(std::env::args().skip(1)) {
+        Ok(args) => bench(&args),
+        Err(wrong) => {
+            eprint!("{wrong}\n\n{usage}");
+            ExitCode::FAILURE
+        }
+    }
+}
 
 /// What the command line asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -84,6 +100,23 @@ impl Args {
             args.form = args.form.or(Some(Form::Smoke));
         }
         Ok(args)
+    }
+
+    /// How the benchmark ends before it runs one of the cells with these names: where they are to be listed, or where
+    /// the filter has left none.
+    pub fn without_run(&self, names: &[String]) -> Option<ExitCode> {
+        if self.list {
+            names.iter().for_each(|name| println!("{name}: benchmark"));
+            return Some(ExitCode::SUCCESS);
+        }
+        if names.is_empty() {
+            eprintln!(
+                "no cell has a name that contains {:?}; --list names them",
+                self.filter
+            );
+            return Some(ExitCode::FAILURE);
+        }
+        None
     }
 }
 

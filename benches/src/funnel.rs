@@ -1,4 +1,4 @@
-//! The workload: many independent channels, each with its senders and one receiver, all at full speed.
+//! The workload: independent channels, many or one, each with its senders and one receiver, all at full speed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -8,12 +8,14 @@ use crate::channels::Channel;
 use crate::gate::{Countdown, Gate};
 use crate::runtimes::Runtime;
 
-/// How many channels run side by side.
+/// How many channels run side by side in `cargo bench --bench funnel`.
 pub const CHANNELS: usize = 61;
 
 /// The size of one funnel run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
+    /// Channels that run side by side.
+    pub channels: usize,
     /// Senders of each channel.
     pub senders: usize,
     /// Capacity of each channel.
@@ -25,7 +27,7 @@ pub struct Shape {
 impl Shape {
     /// Messages of the whole run.
     pub fn messages(&self) -> usize {
-        CHANNELS * self.per_channel()
+        self.channels * self.per_channel()
     }
 
     fn per_channel(&self) -> usize {
@@ -58,7 +60,7 @@ struct Tally {
 pub fn run<C: Channel, R: Runtime>(shape: Shape, workers: usize) -> Result<Duration, String> {
     let board = Arc::new(Board::new(&shape));
     let runtime = R::new(workers);
-    for channel in 0..CHANNELS {
+    for channel in 0..shape.channels {
         let (senders, receiver) = C::open(shape.capacity, shape.senders);
         runtime.spawn(receive::<C>(receiver, channel, Seat::new(&board)));
         for (index, sender) in senders.into_iter().enumerate() {
@@ -85,13 +87,13 @@ struct Board {
 
 impl Board {
     fn new(shape: &Shape) -> Self {
-        let tasks = CHANNELS * (shape.senders + 1);
+        let tasks = shape.channels * (shape.senders + 1);
         Self {
             gate: Gate::new(tasks),
             started: OnceLock::new(),
-            receiving: AtomicUsize::new(CHANNELS),
+            receiving: AtomicUsize::new(shape.channels),
             elapsed: OnceLock::new(),
-            tallies: vec![OnceLock::new(); CHANNELS],
+            tallies: vec![OnceLock::new(); shape.channels],
             running: Countdown::new(tasks + 1),
         }
     }
@@ -173,6 +175,7 @@ mod tests {
     use crate::runtimes::TokioCurrentThread;
 
     const TINY: Shape = Shape {
+        channels: 9,
         senders: 3,
         capacity: 2,
         per_sender: 5,
@@ -212,7 +215,7 @@ mod tests {
 
     #[test]
     fn messages_are_counted_over_all_channels() {
-        assert_eq!(TINY.messages(), 61 * 15);
+        assert_eq!(TINY.messages(), 9 * 15);
         assert_eq!(
             TINY.expected(1),
             Tally {

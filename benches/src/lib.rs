@@ -4,12 +4,16 @@
 //! [`funnel`], in rounds in which all pairs take turns ([`rounds`]), and ends with a table ([`table`]), the goals
 //! ([`goals`]), and the same as JSON ([`report`]) and as a chart ([`chart`]).
 //!
+//! `cargo bench --bench together` measures what the runtime's rule to keep talkers together brings and costs: one
+//! channel on one runtime, and computation after tiny polls ([`fanout`]), with the rule on and off ([`together`]).
+//!
 //! Only ratios within one run mean anything: machines drift.
 
 pub mod args;
 pub mod channels;
 pub mod chart;
 pub mod facts;
+pub mod fanout;
 pub mod funnel;
 pub mod gate;
 pub mod goals;
@@ -22,4 +26,5 @@ pub mod results;
 pub mod rounds;
 pub mod runtimes;
 pub mod table;
+pub mod together;
 pub mod watchdog;

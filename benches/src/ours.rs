@@ -4,7 +4,7 @@ use std::future::Future;
 
 use crate::channels::channel;
 use crate::pairs::Pair;
-use crate::runtimes::{Runtime, Tokio};
+use crate::runtimes::{Inside, Runtime, Tokio};
 
 /// Our name in tables, of the channel and of the runtime.
 pub const NAME: &str = "wakerun";
@@ -18,12 +18,15 @@ channel! {
     recv |rx| rx.recv().await,
 }
 
-/// Our multi-threaded runtime.
+/// Our multi-threaded runtime, with or without its rule to keep talkers together.
 #[derive(Debug)]
-pub struct Wakerun(wakerun::Runtime);
+pub struct Wakerun<const TOGETHER: bool = true>(wakerun::Runtime);
 
-impl Runtime for Wakerun {
-    const NAME: &'static str = NAME;
+/// Our runtime without the rule.
+pub type Apart = Wakerun<false>;
+
+impl<const TOGETHER: bool> Runtime for Wakerun<TOGETHER> {
+    const NAME: &'static str = if TOGETHER { NAME } else { "wakerun apart" };
     const PACKAGE: &'static str = "wakerun";
 
     fn new(workers: usize) -> Self {
@@ -31,6 +34,7 @@ impl Runtime for Wakerun {
         Self(
             builder
                 .worker_threads(workers)
+                .keep_talkers_together(TOGETHER)
                 .build()
                 .expect("wakerun starts"),
         )
@@ -42,6 +46,12 @@ impl Runtime for Wakerun {
 
     fn finish(self, done: impl Future<Output = ()>) {
         self.0.block_on(done);
+    }
+}
+
+impl<const TOGETHER: bool> Inside for Wakerun<TOGETHER> {
+    fn spawn_inside(task: impl Future<Output = ()> + Send + 'static) {
+        drop(wakerun::spawn(task));
     }
 }
 

@@ -102,6 +102,7 @@ mod tests {
             {
                 if pair.supports(senders, workers) {
                     let shape = Shape {
+                        channels: 5,
                         senders,
                         capacity,
                         per_sender: 20,

@@ -89,21 +89,22 @@ impl Plan {
                 Form::Quick => (&[1, 10, 100, 1000, 10_000], &[2], 5, 2),
                 Form::Smoke => (&[1, 100], &[1, 2], 1, 100),
             };
+        let pairs = pairs::all();
         let mut groups = Vec::new();
         for senders in [13, 1] {
             for &capacity in capacities {
                 let per_sender = messages(capacity) / thin / CHANNELS / senders;
                 let shape = Shape {
+                    channels: CHANNELS,
                     senders,
                     capacity,
                     per_sender,
                 };
-                let mut cells = cells(senders, workers);
-                cells.retain(|cell| wanted(&format!("{}/{}", group_name(&shape), cell.name())));
+                let cells = cells(&pairs, senders, workers);
                 groups.push(Group { shape, cells });
             }
         }
-        groups.retain(|group| !group.cells.is_empty());
+        keep(&mut groups, wanted);
         Self {
             form,
             groups,
@@ -133,10 +134,21 @@ impl Plan {
     }
 }
 
-/// Every pair that takes so many senders, on each number of workers.
-fn cells(senders: usize, workers: &[usize]) -> Vec<Cell> {
+/// Drops the cells that `wanted` turns down by their full name, and the groups that have none left.
+pub(crate) fn keep(groups: &mut Vec<Group>, wanted: impl Fn(&str) -> bool) {
+    for group in &mut *groups {
+        let name = group.name();
+        group
+            .cells
+            .retain(|cell| wanted(&format!("{name}/{}", cell.name())));
+    }
+    groups.retain(|group| !group.cells.is_empty());
+}
+
+/// Every one of the pairs that takes so many senders, on each number of workers.
+pub(crate) fn cells(pairs: &[Pair], senders: usize, workers: &[usize]) -> Vec<Cell> {
     let mut cells = Vec::new();
-    for pair in pairs::all() {
+    for &pair in pairs {
         for &workers in workers {
             if pair.supports(senders, workers) {
                 cells.push(Cell { pair, workers });

@@ -28,13 +28,7 @@ impl CellResult {
 
     /// The median of the rounds, in messages per microsecond.
     pub fn rate(&self) -> f64 {
-        let rates = self.rates();
-        let middle = rates.len() / 2;
-        if rates.len() % 2 == 1 {
-            rates[middle]
-        } else {
-            (rates[middle - 1] + rates[middle]) / 2.0
-        }
+        median(&self.rates())
     }
 
     /// Whether the channel is ours.
@@ -45,6 +39,16 @@ impl CellResult {
     /// Whether this is the pair of that channel and that runtime.
     pub fn is_pair(&self, channel: &str, runtime: &str) -> bool {
         self.cell.pair.channel == channel && self.cell.pair.runtime == runtime
+    }
+}
+
+/// The median of figures in ascending order.
+pub(crate) fn median(figures: &[f64]) -> f64 {
+    let middle = figures.len() / 2;
+    if figures.len() % 2 == 1 {
+        figures[middle]
+    } else {
+        (figures[middle - 1] + figures[middle]) / 2.0
     }
 }
 

@@ -77,7 +77,7 @@ fn measure_group(
 }
 
 /// The order of the cells in a round: each round starts elsewhere, every second one runs backwards.
-fn order(cells: usize, round: usize, rounds: usize) -> impl Iterator<Item = usize> {
+pub(crate) fn order(cells: usize, round: usize, rounds: usize) -> impl Iterator<Item = usize> {
     let first = round * cells / rounds;
     (0..cells).map(move |step| {
         let step = if round.is_multiple_of(2) {

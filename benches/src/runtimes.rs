@@ -25,6 +25,12 @@ pub trait Runtime: 'static {
     fn finish(self, done: impl Future<Output = ()>);
 }
 
+/// A runtime whose tasks can spawn more.
+pub trait Inside: Runtime {
+    /// Spawns a task from within another.
+    fn spawn_inside(task: impl Future<Output = ()> + Send + 'static);
+}
+
 /// tokio's multi-threaded runtime.
 #[derive(Debug)]
 pub struct Tokio(tokio::runtime::Runtime);
@@ -49,6 +55,12 @@ impl Runtime for Tokio {
 
     fn finish(self, done: impl Future<Output = ()>) {
         self.0.block_on(done);
+    }
+}
+
+impl Inside for Tokio {
+    fn spawn_inside(task: impl Future<Output = ()> + Send + 'static) {
+        drop(tokio::spawn(task));
     }
 }
 

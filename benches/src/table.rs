@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::goals::Goal;
 use crate::pairs::NOTES;
-use crate::results::{CellResult, GroupResult};
+use crate::results::{self, CellResult, GroupResult};
 
 /// Marks a cell that was asked for fewer messages than its group.
 const FEWER: &str = "†";
@@ -91,7 +91,7 @@ pub fn spreads(results: &[GroupResult]) -> String {
                 let name = format!("{} w{workers}", row.name);
                 let of = |group: &&GroupResult| {
                     let cell = group.cells.iter().find(|cell| cell.cell.name() == name);
-                    cell.map_or(String::new(), spread)
+                    cell.map_or(String::new(), |cell| spread(&cell.rates()))
                 };
                 let line: Vec<String> = groups.iter().map(of).collect();
                 if line.iter().any(|cell| !cell.is_empty()) {
@@ -197,18 +197,18 @@ fn median(cell: &CellResult, group: &GroupResult, several: bool) -> String {
     format!("{:.1}{workers}{fewer}", cell.rate())
 }
 
-fn spread(cell: &CellResult) -> String {
-    let rates = cell.rates();
+/// Figures in ascending order as `median (least–most)`.
+pub(crate) fn spread(figures: &[f64]) -> String {
     format!(
         "{:.1} ({:.1}–{:.1})",
-        cell.rate(),
-        rates[0],
-        rates[rates.len() - 1]
+        results::median(figures),
+        figures[0],
+        figures[figures.len() - 1]
     )
 }
 
 /// Lines of cells as an aligned Markdown table; the first line is the header, the first column stands left.
-fn markdown(lines: &[Vec<String>]) -> String {
+pub(crate) fn markdown(lines: &[Vec<String>]) -> String {
     let width = |column: usize| {
         lines
             .iter()

@@ -28,7 +28,6 @@ use crate::wake;
 ///     assert_eq!(task.await.unwrap(), "done");
 /// });
 /// ```
-#[must_use = "a dropped handle detaches its task; `drop(handle)` says that it is meant"]
 pub struct JoinHandle<T> {
     task: Task,
     /// Moves a `T` out, on whichever thread polls it.
