@@ -9,8 +9,11 @@ use std::process::ExitCode;
 
 use wakerun_channel::mpsc::{self, Receiver, Sender};
 
-/// The kernels by name; each does its operation so many times.
-const KERNELS: [(&str, fn(usize)); 6] = [
+/// Does its operation so many times.
+type Kernel = fn(usize);
+
+/// The kernels by name.
+const KERNELS: [(&str, Kernel); 6] = [
     ("try_send+try_recv", |n| in_task(64, n, try_pair)),
     ("send+recv", |n| in_task(64, n, async_pair)),
     ("try_send+try_recv, no runtime", |n| {

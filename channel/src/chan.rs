@@ -20,7 +20,7 @@ use wakerun::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence}
 use wakerun::wake::{Batch, Place, PollEnd};
 
 use crate::closed::ClosedWaiters;
-use crate::gate::{CLOSED, Claim, Gate, POSITION_MASK, WAITING};
+use crate::gate::{CLOSED, Claim, Gate, PARKED, POSITION_MASK, WAITING};
 use crate::line::{Line, Status, Waiter, Wants};
 use crate::ring::Ring;
 use crate::rx_cell::RxCell;
@@ -127,12 +127,14 @@ impl<T> Chan<T> {
                 Wants::Send => {
                     let (position, wake) = self.gate.claim_in_line();
                     served.wake_receiver |= wake;
-                    self.deposit_first(line, node, position, batch);
+                    // SAFETY: the first of the line, and claimed for it.
+                    unsafe { self.deposit_first(line, node, position, batch) };
                 }
                 Wants::Permits(count) => {
                     // Counted before the future can see it.
                     self.gate.grant_in_line(count);
-                    Self::take_out(line, node, Status::Granted, batch);
+                    // SAFETY: linked, and there is nothing in it to take.
+                    unsafe { Self::take_out(line, node, Status::Granted, batch) };
                 }
             }
         }
@@ -142,7 +144,8 @@ impl<T> Chan<T> {
         served
     }
 
-    /// [`serve`](Self::serve) for the receiver, WAITING being set and no permit being out: then
+    /// [`serve`](Self::serve) for the receiver, WAITING being set, PARKED not (it may be left from a
+    /// poll whose future is gone; then its waker is still to be woken), and no permit being out: then
     /// nobody else changes the word (see [`Gate::store_exclusive`]), and it is stored once, after
     /// all messages. A grant ends that, since its future may use it at once.
     fn serve_exclusively(&self, line: &mut Line<T>, batch: &mut Batch) -> Served {
@@ -154,7 +157,8 @@ impl<T> Chan<T> {
         {
             let position = word.tail();
             word = word.push();
-            self.deposit_first(line, node, position, batch);
+            // SAFETY: the first of the line, and the position is claimed by the store below.
+            unsafe { self.deposit_first(line, node, position, batch) };
         }
         let empty = line.is_empty();
         if empty {
@@ -168,8 +172,11 @@ impl<T> Chan<T> {
     }
 
     /// Moves the message of the first waiter into the ring, to a position claimed for it.
+    ///
+    /// # Safety
+    /// `node` is linked in `line` and wants to send; the position is the caller's.
     #[inline]
-    fn deposit_first(
+    unsafe fn deposit_first(
         &self,
         line: &mut Line<T>,
         node: NonNull<Waiter<T>>,
@@ -184,18 +191,23 @@ impl<T> Chan<T> {
         unsafe { self.ring.deposit(position, value) };
         // SAFETY: linked, under the lock.
         unsafe { waiter.set_position(position) };
-        Self::take_out(line, node, Status::Done, batch);
+        // SAFETY: linked, and its message has been taken.
+        unsafe { Self::take_out(line, node, Status::Done, batch) };
     }
 
     /// Takes a linked waiter out; its waker goes into the batch, which is not full.
+    ///
+    /// # Safety
+    /// `node` is linked in `line`, and the status says where its message is.
     #[inline]
-    pub(crate) fn take_out(
+    pub(crate) unsafe fn take_out(
         line: &mut Line<T>,
         node: NonNull<Waiter<T>>,
         status: Status,
         batch: &mut Batch,
     ) {
-        let waker = line.remove(node);
+        // SAFETY: handed on.
+        let waker = unsafe { line.remove(node) };
         // SAFETY: out of the line; the last touch.
         unsafe { Waiter::finish(node, status) };
         if let Some(waker) = waker {
@@ -210,7 +222,7 @@ impl<T> Chan<T> {
             // The line that was seen has been served, or its only sender has found room. The word
             // is everybody's again.
             Served::default()
-        } else if word.permits() == 0 {
+        } else if word.permits() == 0 && !word.has(PARKED) {
             self.serve_exclusively(line, batch)
         } else {
             self.serve(line, batch)
@@ -299,11 +311,13 @@ impl<T> Chan<T> {
             while let Some(node) = next
                 && !batch.is_full()
             {
-                next = line.after(node);
-                if !ends(line.wants(node)) {
-                    continue;
+                // SAFETY: linked: found from the first on, and not taken out yet.
+                let (after, wants) = unsafe { line.look(node) };
+                next = after;
+                if ends(wants) {
+                    // SAFETY: linked; the message stays in it.
+                    unsafe { Self::take_out(&mut line, node, Status::Closed, &mut batch) };
                 }
-                Self::take_out(&mut line, node, Status::Closed, &mut batch);
             }
             if line.is_empty() {
                 self.end_line();

@@ -129,19 +129,49 @@ impl<T> Waiter<T> {
     /// The message is in the node, and the caller is the one whom the status allows to take it.
     #[inline]
     pub(crate) unsafe fn take_value(&self) -> T {
-        // SAFETY: handed on.
-        self.value
-            .with(|value| unsafe { (*value).assume_init_read() })
+        self.value.with(|value| {
+            // SAFETY: handed on: nobody writes the value meanwhile.
+            let value = unsafe { &*value };
+            // SAFETY: handed on: it is there, and taken once.
+            unsafe { value.assume_init_read() }
+        })
+    }
+
+    /// Calls `f` with the links.
+    ///
+    /// # Safety
+    /// The links have been filled, and are the caller's: the node is linked and the line's lock
+    /// held, or it is out and the caller is its future, or has just taken it out. `f` reaches no
+    /// other reference to them.
+    #[inline]
+    unsafe fn with_links<R>(&self, f: impl FnOnce(&mut Links<T>) -> R) -> R {
+        self.links.with_mut(|links| {
+            // SAFETY: handed on: nobody else has a reference.
+            let links = unsafe { &mut *links };
+            // SAFETY: handed on: they have been filled.
+            f(unsafe { links.assume_init_mut() })
+        })
+    }
+
+    /// Fills the links.
+    ///
+    /// # Safety
+    /// The node is in no line, and the caller is its future.
+    unsafe fn fill(&self, filled: Links<T>) {
+        self.links.with_mut(|links| {
+            // SAFETY: handed on: nobody else knows the node.
+            let links = unsafe { &mut *links };
+            links.write(filled);
+        });
     }
 
     /// Notes where the message was deposited.
     ///
     /// # Safety
-    /// The node has been linked and taken out, and is the caller's.
+    /// The node is linked, under the lock.
     pub(crate) unsafe fn set_position(&self, position: u64) {
-        // SAFETY: handed on; links once filled stay so.
-        self.links
-            .with_mut(|links| unsafe { (*links).assume_init_mut() }.position = position);
+        // SAFETY: handed on.
+        unsafe { self.with_links(|links| links.position = position) };
     }
 
     /// Turns a node that has never been linked into one whose message was deposited.
@@ -156,21 +186,19 @@ impl<T> Waiter<T> {
             wants: Wants::Send,
             position,
         };
-        // SAFETY: nobody else knows the node.
-        self.links
-            .with_mut(|links| unsafe { (*links).write(filled) });
+        // SAFETY: handed on.
+        unsafe { self.fill(filled) };
         self.status.store(DONE, Ordering::Relaxed);
     }
 
     /// Where the message was deposited.
     ///
     /// # Safety
-    /// The status is DONE, as the caller has seen.
+    /// The status is DONE, as the caller, its future, has seen: so the links have been filled, and
+    /// nobody else touches them any more.
     pub(crate) unsafe fn position(&self) -> u64 {
-        // SAFETY: nobody but the future touches a node that is out, and DONE means that the links
-        // have been filled.
-        self.links
-            .with(|links| unsafe { (*links).assume_init_ref() }.position)
+        // SAFETY: handed on.
+        unsafe { self.with_links(|links| links.position) }
     }
 }
 
@@ -200,50 +228,41 @@ impl<T> Line<T> {
     #[inline]
     pub(crate) fn first(&self) -> Option<(NonNull<Waiter<T>>, Wants)> {
         let head = self.head?;
-        Some((head, Self::links(head).wants))
+        // SAFETY: the head is linked.
+        let (_, wants) = unsafe { self.look(head) };
+        Some((head, wants))
     }
 
-    /// The waiter behind `node`, which is linked.
-    pub(crate) fn after(&self, node: NonNull<Waiter<T>>) -> Option<NonNull<Waiter<T>>> {
-        Self::links(node).next
-    }
-
-    /// What a linked waiter wants.
-    pub(crate) fn wants(&self, node: NonNull<Waiter<T>>) -> Wants {
-        Self::links(node).wants
-    }
-
-    /// A copy of the plain part of a linked node.
+    /// The waiter behind `node`, and what `node` wants.
+    ///
+    /// # Safety
+    /// `node` is linked in this line.
     #[inline]
-    fn links(node: NonNull<Waiter<T>>) -> Plain<T> {
+    pub(crate) unsafe fn look(
+        &self,
+        node: NonNull<Waiter<T>>,
+    ) -> (Option<NonNull<Waiter<T>>>, Wants) {
+        // SAFETY: handed on.
+        unsafe { Self::with(node, |links| (links.next, links.wants)) }
+    }
+
+    /// Calls `f` with the links of a linked node.
+    ///
+    /// # Safety
+    /// `node` is linked; `f` reaches no other reference to its links.
+    #[inline]
+    unsafe fn with<R>(node: NonNull<Waiter<T>>, f: impl FnOnce(&mut Links<T>) -> R) -> R {
         // SAFETY: a linked node is alive: its future takes it out before it goes.
         let node = unsafe { node.as_ref() };
-        node.links.with(|links| {
-            // SAFETY: the lock is held (these are methods of the locked list), and a linked node's
-            // links are filled.
-            let links = unsafe { (*links).assume_init_ref() };
-            Plain {
-                next: links.next,
-                wants: links.wants,
-            }
-        })
-    }
-
-    #[inline]
-    fn with_links<R>(node: NonNull<Waiter<T>>, f: impl FnOnce(&mut Links<T>) -> R) -> R {
-        // SAFETY: alive, as in `links`, or about to be linked by its future.
-        let node = unsafe { node.as_ref() };
-        // SAFETY: the lock is held, `f` reaches no other reference to these links, and a linked
-        // node's links are filled.
-        node.links
-            .with_mut(|links| f(unsafe { (*links).assume_init_mut() }))
+        // SAFETY: the methods of the list are called under its lock; a linked node's are filled.
+        unsafe { node.with_links(f) }
     }
 
     /// Puts a node at the end.
     ///
     /// # Safety
-    /// The node is in no line, stays where it is, and its owner removes it before it goes, unless
-    /// its status tells that somebody else has.
+    /// The node has never been in a line, the caller is its future, it stays where it is, and is
+    /// removed before it goes, unless its status tells that somebody else has.
     pub(crate) unsafe fn push(&mut self, node: NonNull<Waiter<T>>, wants: Wants, waker: Waker) {
         let prev = self.tail.replace(node);
         let filled = Links {
@@ -254,51 +273,68 @@ impl<T> Line<T> {
             position: 0,
         };
         // SAFETY: alive: its future is about to wait.
-        let links = unsafe { &node.as_ref().links };
-        // SAFETY: not linked yet, so the links are its future's, which has called this.
-        links.with_mut(|links| unsafe { (*links).write(filled) });
+        let waiter = unsafe { node.as_ref() };
+        // SAFETY: handed on.
+        unsafe { waiter.fill(filled) };
         match prev {
             None => self.head = Some(node),
-            Some(prev) => Self::with_links(prev, |links| links.next = Some(node)),
+            // SAFETY: the old end is linked.
+            Some(prev) => unsafe { Self::with(prev, |links| links.next = Some(node)) },
         }
     }
 
-    /// Takes a linked node out. The waker comes along, to be woken or dropped after the lock.
+    /// Takes a node out. The waker comes along, to be woken or dropped after the lock.
+    ///
+    /// # Safety
+    /// `node` is linked in this line.
     #[inline]
-    pub(crate) fn remove(&mut self, node: NonNull<Waiter<T>>) -> Option<Waker> {
-        let (prev, next, waker) = Self::with_links(node, |links| {
-            (links.prev.take(), links.next.take(), links.waker.take())
-        });
+    pub(crate) unsafe fn remove(&mut self, node: NonNull<Waiter<T>>) -> Option<Waker> {
+        // SAFETY: handed on.
+        let (prev, next, waker) = unsafe {
+            Self::with(node, |links| {
+                (links.prev.take(), links.next.take(), links.waker.take())
+            })
+        };
         match prev {
             None => self.head = next,
-            Some(prev) => Self::with_links(prev, |links| links.next = next),
+            // SAFETY: a linked node's neighbours are linked.
+            Some(prev) => unsafe { Self::with(prev, |links| links.next = next) },
         }
         match next {
             None => self.tail = prev,
-            Some(next) => Self::with_links(next, |links| links.prev = prev),
+            // SAFETY: as above.
+            Some(next) => unsafe { Self::with(next, |links| links.prev = prev) },
         }
         waker
     }
 
-    /// Exchanges the waker of a linked node for one that wakes the task that polled last. The one
-    /// that is not needed comes back, to be dropped after the lock.
-    pub(crate) fn set_waker(&mut self, node: NonNull<Waiter<T>>, waker: Waker) -> Option<Waker> {
-        Self::with_links(node, |links| links.waker.replace(waker))
+    /// Exchanges the waker of a node for one that wakes the task that polled last. The one that is
+    /// not needed comes back, to be dropped after the lock.
+    ///
+    /// # Safety
+    /// `node` is linked in this line.
+    pub(crate) unsafe fn set_waker(
+        &mut self,
+        node: NonNull<Waiter<T>>,
+        waker: Waker,
+    ) -> Option<Waker> {
+        // SAFETY: handed on.
+        unsafe { Self::with(node, |links| links.waker.replace(waker)) }
     }
 
-    /// Whether a linked node's waker wakes what `waker` wakes.
-    pub(crate) fn will_wake(&self, node: NonNull<Waiter<T>>, waker: &Waker) -> bool {
-        Self::with_links(node, |links| {
-            links
-                .waker
-                .as_ref()
-                .is_some_and(|mine| mine.will_wake(waker))
-        })
+    /// Whether a node's waker wakes what `waker` wakes.
+    ///
+    /// # Safety
+    /// `node` is linked in this line.
+    pub(crate) unsafe fn will_wake(&self, node: NonNull<Waiter<T>>, waker: &Waker) -> bool {
+        // SAFETY: handed on.
+        unsafe {
+            Self::with(node, |links| {
+                links
+                    .waker
+                    .as_ref()
+                    .is_some_and(|mine| mine.will_wake(waker))
+            })
+        }
     }
-}
-
-/// What [`Line::links`] copies.
-struct Plain<T> {
-    next: Option<NonNull<Waiter<T>>>,
-    wants: Wants,
 }

@@ -3,10 +3,11 @@
 use std::ptr::NonNull;
 use std::task::Waker;
 
+use wakerun::panics::FirstPanic;
 use wakerun::sync::atomic::Ordering;
 use wakerun::wake::{self, Batch, Place};
 
-use crate::chan::Chan;
+use crate::chan::{Chan, Served};
 use crate::gate::CLOSED;
 use crate::line::{Status, Waiter, Wants};
 
@@ -16,8 +17,13 @@ pub(crate) enum Entered {
     /// In the line.
     Waiting,
     /// There was room after all: it is the caller's. For a message, a position to publish, with
-    /// `wake` as in a claim; permits are counted.
-    Claimed { position: u64, wake: bool },
+    /// `wake` as in a claim; permits are counted. The waker is to be dropped after that, since its
+    /// destructor may be foreign code.
+    Claimed {
+        position: u64,
+        wake: bool,
+        waker: Waker,
+    },
     /// The channel is closed.
     Closed,
 }
@@ -57,8 +63,11 @@ impl<T> Chan<T> {
                 };
                 self.end_line();
                 drop(line);
-                wake::recycle(waker);
-                return Entered::Claimed { position, wake };
+                return Entered::Claimed {
+                    position,
+                    wake,
+                    waker,
+                };
             }
         }
         // SAFETY: handed on.
@@ -67,15 +76,19 @@ impl<T> Chan<T> {
     }
 
     /// Lets a waiter wake the task that polled it last. `false`: it is not in the line any more.
-    pub(crate) fn renew_waker(&self, waiter: NonNull<Waiter<T>>, waker: &Waker) -> bool {
-        // SAFETY: the caller's own waiter.
+    ///
+    /// # Safety
+    /// The waiter is the caller's own and has entered this channel's line.
+    pub(crate) unsafe fn renew_waker(&self, waiter: NonNull<Waiter<T>>, waker: &Waker) -> bool {
+        // SAFETY: the caller's own.
         let status = || unsafe { waiter.as_ref() }.status();
         {
             let line = self.line.lock();
             if status() != Status::Linked {
                 return false;
             }
-            if line.will_wake(waiter, waker) {
+            // SAFETY: linked, and the lock is held.
+            if unsafe { line.will_wake(waiter, waker) } {
                 return true;
             }
         }
@@ -84,7 +97,8 @@ impl<T> Chan<T> {
         let mut line = self.line.lock();
         let linked = status() == Status::Linked;
         let unneeded = if linked {
-            line.set_waker(waiter, new)
+            // SAFETY: linked, and the lock is held.
+            unsafe { line.set_waker(waiter, new) }
         } else {
             Some(new)
         };
@@ -94,36 +108,41 @@ impl<T> Chan<T> {
     }
 
     /// Takes a waiter out of the line for good. Returns `Linked` if it stood there until now, or
-    /// the final status that it has got before.
-    pub(crate) fn leave_line(&self, waiter: NonNull<Waiter<T>>) -> Status {
-        // SAFETY: the caller's own waiter.
-        let status = unsafe { waiter.as_ref() }.status();
-        if status != Status::Linked {
-            return status;
+    /// the final status that it has got before. Panics of foreign code are the caller's to resume,
+    /// when it has dealt with the message.
+    ///
+    /// # Safety
+    /// The waiter is the caller's own and has entered this channel's line.
+    pub(crate) unsafe fn leave_line(
+        &self,
+        waiter: NonNull<Waiter<T>>,
+        panics: &mut FirstPanic,
+    ) -> Status {
+        // SAFETY: the caller's own.
+        let status = || unsafe { waiter.as_ref() }.status();
+        if status() != Status::Linked {
+            return status();
         }
         let mut line = self.line.lock();
-        // SAFETY: as above.
-        let status = unsafe { waiter.as_ref() }.status();
-        if status != Status::Linked {
-            return status;
+        if status() != Status::Linked {
+            return status();
         }
         let was_first = line.first().is_some_and(|(first, _)| first == waiter);
-        let waker = line.remove(waiter);
+        // SAFETY: linked, and the lock is held.
+        let waker = unsafe { line.remove(waiter) };
         let mut batch = Batch::new(Place::Tail);
-        let mut served = None;
+        let mut served = Served::default();
         if line.is_empty() {
             self.end_line();
         } else if was_first {
             // The next one may want less than this one did.
-            served = Some(self.serve(&mut line, &mut batch));
+            served = self.serve(&mut line, &mut batch);
         }
         drop(line);
+        panics.catch(|| self.after_serving(served, &mut batch));
         if let Some(waker) = waker {
-            wake::recycle(waker);
+            panics.catch(|| wake::recycle(waker));
         }
-        if let Some(served) = served {
-            self.after_serving(served, &mut batch);
-        }
-        status
+        Status::Linked
     }
 }

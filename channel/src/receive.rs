@@ -140,22 +140,16 @@ impl<T> Cursor<T> {
                     FromLine::Nothing => {}
                 }
             }
-            return if self.ended(chan, word) {
-                Take::End
-            } else {
-                Take::Empty
-            };
+            if !may_have_ended(chan, word) {
+                return Take::Empty;
+            }
+            // Several things were looked at. If the word has not changed meanwhile, they are of one
+            // moment: what was sent before the last sender went would be seen in it (its Acquire
+            // pairs with the senders' last decrement).
+            if chan.gate.load() == word {
+                return Take::End;
+            }
         }
-    }
-
-    /// Whether nothing can come any more, for a word whose tail is at the head.
-    fn ended(&self, chan: &Chan<T>, word: Word) -> bool {
-        // One load of the word: closed, no permit, and the tail at the head are of one moment. When
-        // all senders are gone, permits that are still out have been leaked; and what stands in the
-        // line are leaked sends, which are yet to be taken.
-        word.has(CLOSED)
-            && (word.permits() == 0 || chan.senders.load(Ordering::Acquire) == 0)
-            && !chan.rx.waiting.load(Ordering::Relaxed)
     }
 
     /// The ring is empty and senders wait: takes the message of the first one straight out of the
@@ -177,7 +171,8 @@ impl<T> Cursor<T> {
             let waiter = unsafe { node.as_ref() };
             // SAFETY: a linked send's message is in its node, and leaves it here.
             taken = Some(InHand::new(self, unsafe { waiter.take_value() }));
-            Chan::take_out(&mut line, node, Status::Taken, &mut batch);
+            // SAFETY: linked, and its message has been taken.
+            unsafe { Chan::take_out(&mut line, node, Status::Taken, &mut batch) };
         }
         let served = chan.serve_as_receiver(&mut line, &mut batch);
         drop(line);
@@ -259,7 +254,7 @@ impl<T> Cursor<T> {
             // A line that has been looked at since the last receive waits for permits to come back,
             // and whoever gives one back serves it.
             let line = !line_looked_at && chan.rx.waiting.load(Ordering::Relaxed);
-            if word.tail() == self.head && !line && !self.ended(chan, word) {
+            if word.tail() == self.head && !line && !may_have_ended(chan, word) {
                 return Poll::Pending;
             }
             let taken_back = chan.gate.take_parked();
@@ -327,6 +322,15 @@ enum FromLine<T> {
     Again,
     /// No message can be taken from the line now.
     Nothing,
+}
+
+/// Whether nothing more seems to come, for a word whose tail is at the head: closed, no permit out, no
+/// line. When all senders are gone, permits that are still out have been leaked; and what stands in
+/// the line are leaked sends, which are yet to be taken.
+fn may_have_ended<T>(chan: &Chan<T>, word: Word) -> bool {
+    word.has(CLOSED)
+        && (word.permits() == 0 || chan.senders.load(Ordering::Acquire) == 0)
+        && !chan.rx.waiting.load(Ordering::Acquire)
 }
 
 /// Leaves the fence that a receive owes to the end of the poll. `false`: make it now.

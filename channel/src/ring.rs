@@ -150,10 +150,12 @@ impl<T> Ring<T> {
         if !self.is_of(found, position) {
             return None;
         }
-        // SAFETY: the stamp says that the value is there, and only the receiver takes it.
-        let value = self
-            .value_cell(position)
-            .with(|place| unsafe { (*place).assume_init_read() });
+        let value = self.value_cell(position).with(|place| {
+            // SAFETY: a published value is written no more until the head has passed it.
+            let place = unsafe { &*place };
+            // SAFETY: the stamp says that it is there, and only the receiver takes it, once.
+            unsafe { place.assume_init_read() }
+        });
         if found & WITHDRAWN == 0 {
             Some(Message::Value(value))
         } else {

@@ -50,11 +50,10 @@ impl RxCell {
     /// The caller is the receiver and the cell is free.
     #[inline]
     pub(crate) unsafe fn set(&self, waker: &Waker) -> Option<Waker> {
-        // SAFETY: the receiver owns the free cell.
         let same = self.waker.with(|mine| {
-            unsafe { &*mine }
-                .as_ref()
-                .is_some_and(|mine| mine.will_wake(waker))
+            // SAFETY: the receiver owns the free cell.
+            let mine = unsafe { &*mine };
+            mine.as_ref().is_some_and(|mine| mine.will_wake(waker))
         });
         if same {
             return None;
@@ -92,10 +91,12 @@ impl RxCell {
     #[inline]
     pub(crate) unsafe fn wake(&self) {
         let lent = Lent(self);
-        // SAFETY: clearing PARKED made the caller the owner.
-        let wakeup = self
-            .waker
-            .with(|waker| unsafe { &*waker }.as_ref().map(Wakeup::of));
+        let wakeup = self.waker.with(|waker| {
+            // SAFETY: clearing PARKED made the caller the owner. (A foreign waker's `clone` runs here,
+            // while the cell is lent; one that drops the receiver of this channel waits for itself.)
+            let waker = unsafe { &*waker };
+            waker.as_ref().map(Wakeup::of)
+        });
         drop(lent);
         if let Some(wakeup) = wakeup {
             wakeup.fire(Place::Next);

@@ -1,6 +1,7 @@
 //! What happens to panics of foreign code (wakers, hooks, destructors) inside the scheduler.
 
 use std::any::Any;
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Runs foreign code where there is nobody to give its panic to: says so on stderr and goes on.
@@ -8,9 +9,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// The panic hook has already printed the message and the place; this adds what it interrupted.
 pub(crate) fn report(what: &str, f: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(f)) {
-        eprintln!("wakerun: {what} panicked; the runtime goes on");
+        say(format_args!("{what} panicked; the runtime goes on"));
         drop_payload(payload);
     }
+}
+
+/// Tells the user. A stderr that is gone is no reason to panic.
+pub(crate) fn say(what: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "wakerun: {what}");
 }
 
 /// Drops a panic's payload, whose own destructor may panic too.
@@ -66,7 +72,9 @@ impl FirstPanic {
 #[cold]
 fn resume(payload: Box<dyn Any + Send>, what: &str) {
     if std::thread::panicking() {
-        eprintln!("wakerun: {what} panicked while another panic was under way");
+        say(format_args!(
+            "{what} panicked while another panic was under way"
+        ));
         drop_payload(payload);
     } else {
         resume_unwind(payload);

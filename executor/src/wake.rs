@@ -61,9 +61,10 @@ use crate::task::waker;
 #[inline]
 pub fn wake(waker: &Waker, place: Place) {
     match waker::task_of(waker) {
-        // SAFETY: the borrowed waker keeps the task.
         Some(header) => {
-            if let Some(task) = unsafe { waker::wake_kept(header) } {
+            // SAFETY: the borrowed waker keeps the task.
+            let woken = unsafe { waker::wake_kept(header) };
+            if let Some(task) = woken {
                 schedule(task, place);
             }
         }

@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll};
 
+use wakerun::panics::FirstPanic;
 use wakerun::wake;
 
 use super::{Permit, Sender};
@@ -44,7 +45,8 @@ enum Stage {
 
 // SAFETY: no message is in it; the waiter is reached by other threads under the line's lock only.
 unsafe impl<T: Send> Send for Reserve<'_, T> {}
-// SAFETY: all methods take the future pinned and exclusively.
+// SAFETY: `&Reserve` gives no more than `Debug`, which reads the stage; all that write it hold the
+// future pinned and exclusively.
 unsafe impl<T: Send> Sync for Reserve<'_, T> {}
 
 impl<T> std::panic::UnwindSafe for Reserve<'_, T> {}
@@ -100,8 +102,12 @@ impl<'a, T> Reserve<'a, T> {
                         self.stage.set(Stage::Waiting);
                         Poll::Pending
                     }
-                    // SAFETY: claimed just now.
-                    Entered::Claimed { .. } => unsafe { self.granted() },
+                    Entered::Claimed { waker, .. } => {
+                        // SAFETY: claimed just now.
+                        let granted = unsafe { self.granted() };
+                        wake::recycle(waker);
+                        granted
+                    }
                     Entered::Closed => self.over(Err(SendError(()))),
                 }
             }
@@ -118,7 +124,8 @@ impl<'a, T> Reserve<'a, T> {
             Status::Closed => self.over(Err(SendError(()))),
             Status::Linked | Status::Done | Status::Taken => {
                 let waiter = NonNull::from(&self.waiter);
-                if self.sender.chan().renew_waker(waiter, cx.waker()) {
+                // SAFETY: this future's waiter, and it has entered the line.
+                if unsafe { self.sender.chan().renew_waker(waiter, cx.waker()) } {
                     Poll::Pending
                 } else {
                     // Taken out of the line at this very moment.
@@ -148,9 +155,13 @@ impl<T> Drop for Reserve<'_, T> {
             return;
         }
         let chan = self.sender.chan();
-        if chan.leave_line(NonNull::from(&self.waiter)) == Status::Granted {
-            chan.return_permits(1);
+        let mut panics = FirstPanic::new();
+        // SAFETY: this future's waiter, and it has entered the line.
+        let status = unsafe { chan.leave_line(NonNull::from(&self.waiter), &mut panics) };
+        if status == Status::Granted {
+            panics.catch(|| chan.return_permits(1));
         }
+        panics.resume("a waker");
     }
 }
 

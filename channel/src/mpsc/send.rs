@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll};
 
+use wakerun::panics::FirstPanic;
 use wakerun::wake;
 
 use super::Sender;
@@ -48,7 +49,8 @@ enum Stage {
 // SAFETY: a message on its way, which `T: Send` allows to be anywhere; the waiter is reached by
 // other threads under the line's lock only.
 unsafe impl<T: std::marker::Send> std::marker::Send for Send<'_, T> {}
-// SAFETY: all methods take the future pinned and exclusively.
+// SAFETY: `&Send` gives no more than `Debug`, which reads the stage; all that write it hold the
+// future pinned and exclusively.
 unsafe impl<T: std::marker::Send> Sync for Send<'_, T> {}
 
 impl<T> std::panic::UnwindSafe for Send<'_, T> {}
@@ -155,11 +157,16 @@ impl<'a, T> Send<'a, T> {
                 self.stage.set(Stage::Waiting);
                 Poll::Pending
             }
-            Entered::Claimed { position, wake } => {
+            Entered::Claimed {
+                position,
+                wake,
+                waker,
+            } => {
                 // SAFETY: the waiter did not get into the line; its message is in it.
                 let value = unsafe { self.finish() };
                 // SAFETY: claimed just now.
                 unsafe { chan.publish(position, wake, value) };
+                wake::recycle(waker);
                 Poll::Ready(Ok(()))
             }
             // SAFETY: as above.
@@ -179,7 +186,8 @@ impl<'a, T> Send<'a, T> {
             Status::Closed => Poll::Ready(Err(SendError(unsafe { self.finish() }))),
             Status::Linked | Status::Granted => {
                 let waiter = NonNull::from(&self.waiter);
-                if self.sender.chan().renew_waker(waiter, cx.waker()) {
+                // SAFETY: this future's waiter, and it has entered the line.
+                if unsafe { self.sender.chan().renew_waker(waiter, cx.waker()) } {
                     Poll::Pending
                 } else {
                     // Taken out of the line at this very moment.
@@ -220,13 +228,19 @@ impl<T> Send<'_, T> {
     #[cold]
     fn cancel(&self) {
         let chan = self.sender.chan();
-        match chan.leave_line(NonNull::from(&self.waiter)) {
+        let mut panics = FirstPanic::new();
+        // SAFETY: this future's waiter, and it has entered the line.
+        match unsafe { chan.leave_line(NonNull::from(&self.waiter), &mut panics) } {
             // SAFETY: DONE says where the message was put.
             Status::Done => chan.withdraw(unsafe { self.waiter.position() }),
             Status::Taken | Status::Granted => {}
-            // SAFETY: out of the line, by this call or by closing, with the message in it.
-            Status::Linked | Status::Closed => drop(unsafe { self.waiter.take_value() }),
+            Status::Linked | Status::Closed => {
+                // SAFETY: out of the line, by this call or by closing, with the message in it.
+                let value = unsafe { self.waiter.take_value() };
+                panics.catch(|| drop(value));
+            }
         }
+        panics.resume("a waker or a message");
     }
 }
 

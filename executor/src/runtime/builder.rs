@@ -194,10 +194,12 @@ impl Builder {
     fn build_multi_thread(&mut self) -> io::Result<Runtime> {
         let workers = self.workers.unwrap_or_else(default_workers);
         let (shared, rings) = Shared::new(workers, true, self.keep_together, self.hooks.clone());
+        // All before the first thread, since the function is foreign code and may panic.
+        let names: Vec<String> = (0..workers).map(|_| (self.name)()).collect();
         let mut threads = Vec::with_capacity(workers);
-        for (index, ring) in rings.into_iter().enumerate() {
+        for ((index, ring), name) in rings.into_iter().enumerate().zip(names) {
             let shared_for_worker = shared.clone();
-            let mut builder = thread::Builder::new().name((self.name)());
+            let mut builder = thread::Builder::new().name(name);
             if let Some(bytes) = self.stack_size {
                 builder = builder.stack_size(bytes);
             }
@@ -225,13 +227,22 @@ fn work(worker: &Worker) {
     let shared = worker.shared().clone();
     shared.hooks.on_start();
     {
+        // Whatever happens, shutdown does not wait for this worker in vain.
+        let _leave = Leave(worker);
         // SAFETY: the worker is borrowed for longer than the guard lives, so it stays in place.
         let _guard = unsafe { WorkerGuard::new(worker) };
         worker.run();
+        // The guard goes first: destructors that wake or spawn then use the closed injector.
     }
-    // Without the guard, destructors that wake or spawn go through the closed injector.
-    shared.worker_left(worker);
     shared.hooks.on_stop();
+}
+
+struct Leave<'a>(&'a Worker);
+
+impl Drop for Leave<'_> {
+    fn drop(&mut self) {
+        self.0.shared().worker_left(self.0);
+    }
 }
 
 /// The number of workers where the builder was told nothing.

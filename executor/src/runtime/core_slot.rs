@@ -159,10 +159,13 @@ impl Running<'_> {
                 break None;
             }
             if main.take_woken() {
-                let budget = PollGuard::new(None);
-                let polled = poll(cx);
-                drop(budget);
-                core.end_poll();
+                let polled = {
+                    // In this order, and also when the poll panics: the budget ends, then what the
+                    // poll has deferred is done.
+                    let _end = EndPoll(core);
+                    let _budget = PollGuard::new(None);
+                    poll(cx)
+                };
                 if let Poll::Ready(output) = polled {
                     break Some(output);
                 }
@@ -178,6 +181,15 @@ impl Running<'_> {
             core.shared().worker_left(&core);
         }
         output
+    }
+}
+
+/// Does what a poll of the main future has left to be done.
+struct EndPoll<'a>(&'a Worker);
+
+impl Drop for EndPoll<'_> {
+    fn drop(&mut self) {
+        self.0.end_poll();
     }
 }
 

@@ -84,7 +84,7 @@ impl HookSlots {
         if kept.refused.replace(address) != address {
             return false;
         }
-        drop(kept.replace(address, Some(keep())));
+        discard(kept.replace(address, Some(keep())));
         true
     }
 
@@ -99,7 +99,7 @@ impl HookSlots {
         // Taken out for the call: what it wakes may come here again.
         if let Some(hook) = kept.replace(std::ptr::null(), None) {
             crate::panics::report("the end-of-poll hook of a primitive", || hook.poll_end());
-            drop(kept.replace(address, Some(hook)));
+            discard(kept.replace(address, Some(hook)));
         }
     }
 
@@ -107,7 +107,7 @@ impl HookSlots {
     pub(crate) fn evict(&self, address: *const ()) {
         let kept = self.at(address);
         if kept.address.get() == address {
-            drop(kept.replace(std::ptr::null(), None));
+            discard(kept.replace(std::ptr::null(), None));
         }
     }
 
@@ -115,8 +115,15 @@ impl HookSlots {
     pub(crate) fn clear(&self) {
         for kept in &self.kept {
             if !kept.address.get().is_null() {
-                drop(kept.replace(std::ptr::null(), None));
+                discard(kept.replace(std::ptr::null(), None));
             }
         }
+    }
+}
+
+/// Drops what was kept: perhaps the last reference, and its destructor is foreign code.
+fn discard(hook: Option<Arc<dyn PollEnd>>) {
+    if hook.is_some() {
+        crate::panics::report("the destructor of a primitive", || drop(hook));
     }
 }

@@ -95,6 +95,10 @@ impl NextSlot {
         Self::own(self.0.swap(std::ptr::null_mut(), Ordering::Acquire))
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.load(Ordering::Relaxed).is_null()
+    }
+
     #[inline]
     fn own(task: *mut Header) -> Option<Task> {
         // SAFETY: the slot's reference was counted when the task was put in, and the exchange that

@@ -118,6 +118,7 @@ impl Worker {
     /// Queues tasks as one batch: one store makes all visible, at most one worker is notified.
     pub(crate) fn push_batch(&self, tasks: impl ExactSizeIterator<Item = Task>) {
         if tasks.len() <= self.ring.spare_capacity() {
+            // Only this thread fills the ring, so there is room for all; `extend` drops the rest.
             self.ring.extend(tasks);
         } else {
             tasks.for_each(|task| self.push_ring(task));
@@ -280,12 +281,11 @@ impl Worker {
     pub(crate) fn run(&self) {
         self.remote().parker.attach();
         while !self.shared.is_shut_down() {
-            // A worker that was notified counts as searching until it has found something.
-            let own = if self.searching.get() {
-                None
-            } else {
-                self.next_task()
-            };
+            let own = self.next_task();
+            if own.is_some() {
+                // A worker that was notified counts as searching until it has found something.
+                self.stop_searching();
+            }
             if let Some(task) = own.or_else(|| self.search()) {
                 self.run_task(task);
             } else if let Some(task) = self.park() {
@@ -413,8 +413,22 @@ impl Worker {
     /// Sleeps until notified. Returns a task if it rescued one; this worker is a searcher then, and
     /// if it was notified.
     fn park(&self) -> Option<Task> {
+        // Hooks and what the end-of-poll hooks keep are foreign code, which may queue tasks right
+        // here: all of it runs before this worker is on the list of sleepers, or after it has left it.
         self.hooks.clear();
         self.forget_mean();
+        self.shared.hooks.on_park();
+        let rescued = if self.has_own_work() {
+            None
+        } else {
+            self.sleep()
+        };
+        self.shared.hooks.on_unpark();
+        rescued
+    }
+
+    /// Announces itself, looks once more, and sleeps.
+    fn sleep(&self) -> Option<Task> {
         let watch = self
             .shared
             .idle
@@ -424,14 +438,17 @@ impl Worker {
             self.wake_up();
             return None;
         }
-        self.shared.hooks.on_park();
         let rescued = if watch { self.keep_watch() } else { None };
         if rescued.is_none() && !self.searching.get() {
             self.remote().parker.park();
             self.searching.set(true);
         }
-        self.shared.hooks.on_unpark();
         rescued
+    }
+
+    /// Whether a task stands in this worker's own queues.
+    fn has_own_work(&self) -> bool {
+        !self.ring.is_empty() || !self.remote().next.is_empty()
     }
 
     /// Sleeps on a current-thread runtime, until notified or until the main future's waker unparks;
@@ -439,17 +456,19 @@ impl Worker {
     pub(crate) fn park_unless(&self, reason: impl FnOnce() -> bool) {
         self.hooks.clear();
         self.forget_mean();
-        // A lone worker has nobody to watch.
-        let _ = self.shared.idle.announce(self.index, false);
-        if self.shared.injector.is_empty() && !self.shared.is_shut_down() && !reason() {
-            self.shared.hooks.on_park();
-            self.remote().parker.park();
-            self.shared.hooks.on_unpark();
+        self.shared.hooks.on_park();
+        if !self.has_own_work() {
+            // A lone worker has nobody to watch.
+            let _ = self.shared.idle.announce(self.index, false);
+            if self.shared.injector.is_empty() && !self.shared.is_shut_down() && !reason() {
+                self.remote().parker.park();
+            }
+            // Still on the list if it was not work that ended the sleep. If it is off, a token may
+            // be left behind; it ends the next sleep early, and nothing is lost by that.
+            let _ = self.shared.idle.retract(self.index);
+            let _ = self.shared.idle.stop_searching();
         }
-        // Still on the list if it was not work that ended the sleep. If it is off, a token may be
-        // left behind; it ends the next sleep early, and nothing is lost by that.
-        let _ = self.shared.idle.retract(self.index);
-        let _ = self.shared.idle.stop_searching();
+        self.shared.hooks.on_unpark();
     }
 
     /// Leaves the list of sleepers, by own decision or because somebody took this worker off it.

@@ -1,6 +1,5 @@
 //! The memory of one task: the header and, behind it, the future or its output.
 
-use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -164,9 +163,5 @@ impl<F: Future> Cell<F> {
 
 /// Drops an output that nobody wants; its destructor is foreign code.
 fn discard<T>(output: Result<T, JoinError>) {
-    let dropped: Result<(), Box<dyn Any + Send>> = catch_unwind(AssertUnwindSafe(|| drop(output)));
-    if let Err(payload) = dropped {
-        eprintln!("wakerun: dropping a task's unclaimed output panicked; the runtime goes on");
-        crate::panics::drop_payload(payload);
-    }
+    crate::panics::report("the destructor of an unclaimed output", || drop(output));
 }

@@ -157,6 +157,8 @@ impl<T> Future for JoinHandle<T> {
     type Output = Result<T, JoinError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // Charged when there is something to give, so that waiting for many costs nothing.
+        std::task::ready!(self.register(cx));
         std::task::ready!(wake::poll_budget(cx));
         self.poll_output(cx)
     }

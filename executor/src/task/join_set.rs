@@ -104,6 +104,7 @@ impl<T> JoinSet<T> {
     /// Lets all tasks go on by themselves, and empties the set.
     pub fn detach_all(&mut self) {
         self.tasks.clear();
+        self.ready.queue.lock().ids.clear();
     }
 }
 
@@ -146,38 +147,26 @@ impl<T: Send + 'static> JoinSet<T> {
         poll_fn(|cx| self.poll_join_next(cx)).await
     }
 
-    /// Takes the output of a task that has ended, without waiting.
+    /// Takes the output of a task that has ended, without waiting. `None`: none has, or there is
+    /// none.
+    ///
+    /// ```
+    /// wakerun::block_on(async {
+    ///     let mut set = wakerun::task::JoinSet::new();
+    ///     assert!(set.try_join_next().is_none());
+    ///     set.spawn(async { 1 });
+    ///     while set.len() > 0 {
+    ///         if let Some(one) = set.try_join_next() {
+    ///             assert_eq!(one.unwrap(), 1);
+    ///         }
+    ///         wakerun::task::yield_now().await;
+    ///     }
+    /// });
+    /// ```
     pub fn try_join_next(&mut self) -> Option<Result<T, JoinError>> {
-        match self.poll_join_next(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(output) => output,
-            Poll::Pending => None,
-        }
-    }
-
-    /// The poll form of [`join_next`](Self::join_next).
-    pub fn poll_join_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, JoinError>>> {
-        std::task::ready!(wake::poll_budget(cx));
         loop {
-            if self.tasks.is_empty() {
-                return Poll::Ready(None);
-            }
-            let mut queue = self.ready.queue.lock();
-            let Some(id) = queue.ids.pop_front() else {
-                drop(queue);
-                // Clone outside the lock, store, and look again: a task may end in between.
-                let mine = cx.waker().clone();
-                let mut queue = self.ready.queue.lock();
-                if queue.ids.is_empty() {
-                    let old = queue.waker.replace(mine);
-                    drop(queue);
-                    drop(old);
-                    return Poll::Pending;
-                }
-                drop(queue);
-                drop(mine);
-                continue;
-            };
-            drop(queue);
+            // A statement of its own: the lock is not held while the task is polled.
+            let id = self.ready.queue.lock().ids.pop_front()?;
             let Some(task) = self.tasks.get_mut(&id) else {
                 continue;
             };
@@ -187,7 +176,38 @@ impl<T: Send + 'static> JoinSet<T> {
             }));
             if let Poll::Ready(output) = task.poll_output(&mut Context::from_waker(&member)) {
                 self.tasks.remove(&id);
+                return Some(output);
+            }
+        }
+    }
+
+    /// The poll form of [`join_next`](Self::join_next).
+    pub fn poll_join_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, JoinError>>> {
+        let in_budget = wake::spend_budget();
+        loop {
+            if self.tasks.is_empty() {
+                return Poll::Ready(None);
+            }
+            if in_budget && let Some(output) = self.try_join_next() {
                 return Poll::Ready(Some(output));
+            }
+            // Clone outside the lock, store, and look again: a task may end in between.
+            let mine = cx.waker().clone();
+            let mut queue = self.ready.queue.lock();
+            if queue.ids.is_empty() {
+                let old = queue.waker.replace(mine);
+                drop(queue);
+                drop(old);
+                if in_budget {
+                    wake::refund_budget();
+                }
+                return Poll::Pending;
+            }
+            drop(queue);
+            drop(mine);
+            if !in_budget {
+                wake::force_yield(cx);
+                return Poll::Pending;
             }
         }
     }

@@ -80,10 +80,12 @@ impl Batch {
         self.len += 1;
     }
 
-    /// Takes the waker pushed last.
-    fn pop_at(&mut self, index: usize) -> Waker {
-        // SAFETY: the callers go once over the slots below the old `len`, which were written by
-        // `push`, and have set `len` to 0 before.
+    /// Takes the waker at `index` out.
+    ///
+    /// # Safety
+    /// It was pushed, and is taken once: `len` does not count it any more.
+    unsafe fn take(&mut self, index: usize) -> Waker {
+        // SAFETY: handed on.
         unsafe { self.wakers[index].assume_init_read() }
     }
 
@@ -97,7 +99,8 @@ impl Batch {
             0 => {}
             1 => {
                 self.len = 0;
-                let waker = self.pop_at(0);
+                // SAFETY: the one that was pushed; `len` is 0 now.
+                let waker = unsafe { self.take(0) };
                 super::wake_owned(waker, self.place);
             }
             _ => self.wake_many(),
@@ -109,12 +112,16 @@ impl Batch {
         let mut panics = FirstPanic::new();
         let mut local: [MaybeUninit<Task>; BATCH] = [const { MaybeUninit::uninit() }; BATCH];
         let mut locals = 0;
+        let mut foreign = 0;
         context::with_worker(|worker| {
             let worker = worker.filter(|_| self.place == Place::Tail);
             for index in 0..len {
-                let waker = self.pop_at(index);
+                // SAFETY: `len` were pushed, each is taken once, and none is counted any more.
+                let waker = unsafe { self.take(index) };
                 let Some(header) = waker::task_of(&waker) else {
-                    panics.catch(|| waker.wake());
+                    // Kept for later, at a place that has been taken from already.
+                    self.wakers[foreign].write(waker);
+                    foreign += 1;
                     continue;
                 };
                 std::mem::forget(waker);
@@ -131,12 +138,18 @@ impl Batch {
             }
             if let Some(worker) = worker.filter(|_| locals > 0) {
                 worker.push_batch(local[..locals].iter().map(|task| {
-                    // SAFETY: written above, and read once: the iterator passes each slot once and
-                    // `push_batch` consumes it whole.
+                    // SAFETY: written above, and read once: the iterator passes each slot once, and
+                    // `push_batch` takes all of it.
                     unsafe { task.assume_init_read() }
                 }));
             }
         });
+        // Foreign code last: all tasks of ours are queued by now.
+        for index in 0..foreign {
+            // SAFETY: written above, and taken once.
+            let waker = unsafe { self.take(index) };
+            panics.catch(|| waker.wake());
+        }
         panics.resume("a waker");
     }
 }
