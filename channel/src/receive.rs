@@ -219,7 +219,7 @@ impl<T> Cursor<T> {
         if self.stash.is_some()
             || chan.ring.is_published(self.head)
             || chan.rx.waiting.load(Ordering::Relaxed)
-            || chan.gate.load().has(CLOSED)
+            || may_have_ended(chan, chan.gate.load())
         {
             wake::force_yield(cx);
             return Poll::Pending;
