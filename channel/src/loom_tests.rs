@@ -1,8 +1,11 @@
 //! Models of the channel's handshakes, through the public interface, with plain threads as tasks.
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 
 use loom::thread;
 use wakerun::wake::block_on_thread;
@@ -15,6 +18,28 @@ fn model(f: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = builder.preemption_bound.or(Some(2));
     builder.check(f);
+}
+
+/// As many preemptions as the environment says, but at least `bound`.
+fn model_at_least(bound: usize, f: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.max(Some(bound));
+    builder.check(f);
+}
+
+/// A waker that counts. The count is a plain one: no step of the model.
+fn count_wakes() -> (Arc<AtomicUsize>, Waker) {
+    struct Counter(Arc<AtomicUsize>);
+
+    impl Wake for Counter {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    let wakes = Arc::new(AtomicUsize::new(0));
+    let waker = Waker::from(Arc::new(Counter(Arc::clone(&wakes))));
+    (wakes, waker)
 }
 
 fn poll_once<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
@@ -115,7 +140,7 @@ fn closing_gives_waiting_messages_back() {
 fn dropping_the_receiver_drops_what_was_accepted() {
     model(|| {
         let (tx, rx) = mpsc::channel(1);
-        let value = std::sync::Arc::new(());
+        let value = Arc::new(());
         let other = value.clone();
         let sender = thread::spawn(move || match tx.try_send(other) {
             Ok(()) | Err(TrySendError::Closed(_)) => {}
@@ -123,7 +148,7 @@ fn dropping_the_receiver_drops_what_was_accepted() {
         });
         drop(rx);
         sender.join().unwrap();
-        assert_eq!(std::sync::Arc::strong_count(&value), 1);
+        assert_eq!(Arc::strong_count(&value), 1);
     });
 }
 
@@ -221,5 +246,101 @@ fn an_upgrade_after_the_end_fails() {
         let sent = other.join().unwrap();
         assert_eq!(first.is_some(), sent);
         assert_eq!(block_on_thread(rx.recv()), None);
+    });
+}
+
+/// Close against the last permit: the end that the receiver sees is after what that permit sent, though
+/// closed, permits, senders and line are looked at one after the other.
+#[test]
+fn the_end_does_not_overtake_the_last_permit() {
+    // Three preemptions: the look at the word, at the senders, and at the line, each with the sender in
+    // between.
+    model_at_least(3, || {
+        let (tx, mut rx) = mpsc::channel(1);
+        let sender = thread::spawn(move || match tx.try_reserve() {
+            Ok(permit) => permit.send(1).is_ok(),
+            Err(_) => false,
+        });
+        rx.close();
+        let got = match rx.try_recv() {
+            Ok(value) => Some(value),
+            Err(TryRecvError::Empty) => block_on_thread(rx.recv()),
+            Err(TryRecvError::Disconnected) => None,
+        };
+        assert_eq!(got.is_some(), sender.join().unwrap());
+    });
+}
+
+/// A sleep whose future is gone, and then `try_recv`: what that takes out of the line, or puts into the
+/// ring, leaves the waker of the sleep to be woken.
+#[test]
+fn a_parked_receiver_is_woken_for_what_try_recv_deposits() {
+    model(|| {
+        let (tx, mut rx) = mpsc::channel(1);
+        let (wakes, waker) = count_wakes();
+        let permit = tx.try_reserve().unwrap();
+        assert!(rx.poll_recv(&mut Context::from_waker(&waker)).is_pending());
+        let mut first = pin!(tx.send(1));
+        let mut second = pin!(tx.send(2));
+        assert!(poll_once(first.as_mut()).is_pending());
+        assert!(poll_once(second.as_mut()).is_pending());
+        let receiver = thread::spawn(move || {
+            let got = rx.try_recv();
+            (rx, got)
+        });
+        drop(permit);
+        let (mut rx, got) = receiver.join().unwrap();
+        assert_eq!(poll_once(first.as_mut()), Poll::Ready(Ok(())));
+        let second = poll_once(second.as_mut());
+        assert_eq!(second.is_ready(), got.is_ok());
+        // Whichever was received, a message lies in the ring.
+        assert!(wakes.load(Ordering::Relaxed) > 0);
+        assert_eq!(rx.try_recv(), Ok(if got.is_ok() { 2 } else { 1 }));
+    });
+}
+
+/// The first of the line leaves it with a waker whose destructor panics, and room comes: the next one's
+/// message is deposited, and the receiver is woken for it.
+#[test]
+fn a_panicking_waker_drop_in_leave_line_loses_no_wake() {
+    struct Bomb;
+
+    impl Wake for Bomb {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            // Past the panic hook, which would print each time.
+            resume_unwind(Box::new("the drop of a waker panics"));
+        }
+    }
+
+    model(|| {
+        let (tx, mut rx) = mpsc::channel(1);
+        let tx = Arc::new(tx);
+        let (wakes, waker) = count_wakes();
+        let permit = tx.try_reserve().unwrap();
+        assert!(rx.poll_recv(&mut Context::from_waker(&waker)).is_pending());
+        let own = Arc::clone(&tx);
+        let mut first = Box::pin(async move { own.send(1).await });
+        let bomb = Waker::from(Arc::new(Bomb));
+        assert!(
+            first
+                .as_mut()
+                .poll(&mut Context::from_waker(&bomb))
+                .is_pending()
+        );
+        // The line has the last one.
+        drop(bomb);
+        let mut second = pin!(tx.send(2));
+        assert!(poll_once(second.as_mut()).is_pending());
+        let leaving = thread::spawn(move || {
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(first)));
+        });
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(permit)));
+        leaving.join().unwrap();
+        assert!(wakes.load(Ordering::Relaxed) > 0);
+        assert_eq!(rx.try_recv(), Ok(2));
     });
 }

@@ -3,7 +3,11 @@
 
 mod common;
 
-use common::{Ledger, Place, everywhere, full, polled, settle, within};
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use common::{Ledger, Place, everywhere, full, polled, runtimes, settle, within, yield_once};
 use wakerun_channel::mpsc::channel;
 use wakerun_channel::mpsc::error::{SendError, TryRecvError, TrySendError};
 
@@ -177,6 +181,44 @@ fn permits_cross_threads_and_awaits() {
                     s.spawn(move || permit.send(1).unwrap());
                 });
                 assert_eq!(rx.recv().await, Some(1));
+            });
+        }
+    });
+}
+
+#[test]
+fn a_closed_receiver_with_a_permit_out_sleeps_though_the_budget_is_used_up() {
+    within("no budget", || {
+        for (place, runtime) in runtimes() {
+            let (tx, mut rx) = channel::<u8>(1);
+            let permit = tx.try_reserve().unwrap();
+            rx.close();
+            let polls = Arc::new(AtomicUsize::new(0));
+            let count = Arc::clone(&polls);
+            let task = runtime.spawn(poll_fn(move |cx| {
+                count.fetch_add(1, Ordering::SeqCst);
+                while wakerun::wake::spend_budget() {}
+                rx.poll_recv(cx)
+            }));
+            runtime.block_on(async {
+                while polls.load(Ordering::SeqCst) == 0 {
+                    yield_once().await;
+                }
+                // Enough turns for a task that wakes itself to be polled again.
+                let turns = runtime.spawn(async {
+                    for _ in 0..100 {
+                        yield_once().await;
+                    }
+                });
+                turns.await.unwrap();
+                assert_eq!(polls.load(Ordering::SeqCst), 1, "in {place:?}");
+                drop(permit);
+                // The end needs budget, too, which no poll leaves: the task goes on, and is ended.
+                while polls.load(Ordering::SeqCst) < 3 {
+                    yield_once().await;
+                }
+                task.abort();
+                assert!(task.await.unwrap_err().is_cancelled());
             });
         }
     });

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use common::{Event, Kind, rounds, within};
 use wakerun::Runtime;
-use wakerun::task::yield_now;
+use wakerun::task::{JoinSet, yield_now};
 
 /// The measures are the process's; one test at a time.
 fn alone() -> MutexGuard<'static, ()> {
@@ -233,6 +233,36 @@ fn memory_does_not_grow_with_the_number_of_tasks_spawned() {
                 "{grown} KiB more after {spawns} tasks on {kind:?}"
             );
         }
+    });
+}
+
+#[test]
+fn memory_does_not_grow_with_the_number_of_tasks_detached() {
+    if is_watched() {
+        return;
+    }
+    let _alone = alone();
+    within("detached", || {
+        let runtime = Kind::Current.build();
+        runtime.block_on(async {
+            let mut set = JoinSet::new();
+            let mut round = async |tasks: usize| {
+                for i in 0..tasks {
+                    set.spawn(async {});
+                    set.detach_all();
+                    while i % 1000 == 0 && wakerun::Handle::current().num_alive_tasks() > 0 {
+                        yield_now().await;
+                    }
+                }
+            };
+            // A number kept of each would be 8 bytes.
+            let tasks = 600_000;
+            round(tasks / 4).await;
+            let before = resident();
+            round(tasks).await;
+            let grown = resident().saturating_sub(before);
+            assert!(grown < 2 * 1024, "{grown} KiB more after {tasks} tasks");
+        });
     });
 }
 

@@ -4,8 +4,10 @@
 
 mod common;
 
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
-use std::pin::pin;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::thread;
@@ -450,6 +452,46 @@ fn a_handle_may_be_awaited_anywhere() {
         let task = other.spawn(async move { task.await.unwrap() + 1 });
         let task = runtime.spawn(async move { task.await.unwrap() + 1 });
         assert_eq!(block_on(task).unwrap(), 3);
+    });
+}
+
+#[test]
+fn a_task_that_waits_for_any_number_of_handles_is_polled_once() {
+    // More handles than a poll has budget: none of them has anything to charge for.
+    each_kind(|_, runtime| {
+        let polls = Arc::new(AtomicUsize::new(0));
+        let (first_poll, go) = (Event::new(), Event::new());
+        let (count, set, wait) = (Arc::clone(&polls), first_poll.clone(), go.clone());
+        let waiter = runtime.spawn(async move {
+            let mut first = task::spawn(async move { wait.wait().await });
+            let mut others: Vec<_> = (0..1000)
+                .map(|_| task::spawn(std::future::pending::<()>()))
+                .collect();
+            poll_fn(|cx| {
+                count.fetch_add(1, Ordering::SeqCst);
+                let ended = Pin::new(&mut first).poll(cx);
+                for other in &mut others {
+                    assert!(Pin::new(other).poll(cx).is_pending());
+                }
+                set.set();
+                ended
+            })
+            .await
+        });
+        runtime.block_on(async {
+            first_poll.wait().await;
+            // Enough turns for a task that wakes itself to be polled again.
+            let turns = task::spawn(async {
+                for _ in 0..100 {
+                    yield_now().await;
+                }
+            });
+            turns.await.unwrap();
+            assert_eq!(polls.load(Ordering::SeqCst), 1);
+            go.set();
+            waiter.await.unwrap().unwrap();
+            assert_eq!(polls.load(Ordering::SeqCst), 2);
+        });
     });
 }
 

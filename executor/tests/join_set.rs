@@ -5,9 +5,9 @@ mod common;
 
 use std::collections::HashSet;
 use std::pin::pin;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
-use common::{DropFlag, Event, counter, each_kind, poll_once, rounds};
+use common::{DropFlag, Event, Kind, counter, each_kind, poll_once, rounds, within};
 use wakerun::task::{JoinSet, yield_now};
 
 #[test]
@@ -199,6 +199,92 @@ fn a_task_added_while_somebody_waits_is_seen() {
             assert_eq!(set.len(), 1);
             idle.set();
             set.join_next().await.unwrap().unwrap();
+        });
+    });
+}
+
+#[test]
+fn try_join_next_finds_all_that_have_ended_in_one_poll() {
+    // Many more than a poll has budget. One thread, so that a task that has ended has told the set.
+    within("all in one poll", || {
+        for kind in [Kind::Current, Kind::Workers(1)] {
+            let runtime = kind.build();
+            let task = runtime.spawn(async {
+                let mut set = JoinSet::new();
+                let ends: Vec<_> = (0..5000).map(|i| set.spawn(async move { i })).collect();
+                while !ends.iter().all(|end| end.is_finished()) {
+                    yield_now().await;
+                }
+                // No await from here on: one poll.
+                let mut got = HashSet::new();
+                while let Some(result) = set.try_join_next() {
+                    assert!(got.insert(result.unwrap()));
+                }
+                assert!(set.is_empty());
+                got.len()
+            });
+            assert_eq!(runtime.block_on(task).unwrap(), 5000);
+        }
+    });
+}
+
+#[test]
+fn try_join_next_keeps_the_waker_of_poll_join_next() {
+    each_kind(|_, runtime| {
+        let mut set = JoinSet::new();
+        let go = Event::new();
+        let wait = go.clone();
+        set.spawn_on(async move { wait.wait().await }, runtime.handle());
+        let (count, waker) = counter();
+        let mut cx = Context::from_waker(&waker);
+        assert!(set.poll_join_next(&mut cx).is_pending());
+        assert!(set.try_join_next().is_none());
+        go.set();
+        runtime.block_on(async {
+            while count.count() == 0 {
+                yield_now().await;
+            }
+        });
+        assert!(set.try_join_next().is_some());
+        assert_eq!(count.count(), 1);
+    });
+}
+
+#[test]
+fn a_set_goes_on_after_its_tasks_were_detached() {
+    // Those that are detached are new, wait, or have ended and were not joined.
+    each_kind(|_, runtime| {
+        runtime.block_on(async {
+            let mut set = JoinSet::new();
+            let go = Event::new();
+            for i in 0..200 {
+                let wait = go.clone();
+                let waits = set.spawn(async move {
+                    wait.wait().await;
+                    usize::MAX
+                });
+                let ended = set.spawn(async { usize::MAX });
+                if i % 2 == 0 {
+                    while !ended.is_finished() {
+                        yield_now().await;
+                    }
+                    let (_, waker) = counter();
+                    let _ = set.poll_join_next(&mut Context::from_waker(&waker));
+                }
+                set.detach_all();
+                assert!(set.try_join_next().is_none());
+                assert!(set.join_next().await.is_none());
+                set.spawn(async move { i });
+                assert_eq!(set.join_next().await.unwrap().unwrap(), i);
+                assert!(set.is_empty());
+                assert!(!waits.is_finished());
+            }
+            go.set();
+            while wakerun::Handle::current().num_alive_tasks() > 0 {
+                yield_now().await;
+            }
+            // Their ends are nothing to the set.
+            assert!(set.join_next().await.is_none());
         });
     });
 }
