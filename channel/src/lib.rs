@@ -36,3 +36,8 @@ mod rx_cell;
 
 #[cfg(all(test, wakerun_loom))]
 mod loom_tests;
+
+/// The README's example is compiled and run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct ReadmeExamples;
