@@ -1,8 +1,10 @@
 //! One worker: its queues, and the loop that takes tasks out of them.
 
+mod sleep;
+
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use st3::fifo;
 
@@ -31,11 +33,6 @@ const NEXT_IN_A_ROW: u32 = 3;
 const POLLS_PER_READING: u32 = 32;
 /// Clock readings between two times that a worker lets go of what its end-of-poll hooks keep.
 const READINGS_PER_CLEARING: u32 = 4096;
-/// How often a parked worker looks at the others while any of them runs.
-const WATCH_INTERVAL: Duration = Duration::from_millis(1);
-/// Looks at a sleeping runtime before the watcher sleeps, too: a runtime that is woken a few
-/// hundred times a second keeps its watcher, and needs not wake it each time.
-const IDLE_LOOKS: u32 = 4;
 
 /// The worker's side that only its own thread touches.
 pub(crate) struct Worker {
@@ -250,22 +247,6 @@ impl Worker {
             })
     }
 
-    /// Takes work from a worker that has been in one poll since the last look.
-    fn rescue(&self, victim: &Remote) -> Option<Task> {
-        // Its polls are not what they were.
-        victim.set_mean_ns(UNKNOWN_MEAN_NS);
-        let stolen = victim
-            .stealer
-            .steal(&self.ring, |queued| queued - queued / 2)
-            .is_ok();
-        let next = victim.next.take();
-        match next {
-            Some(task) => Some(task),
-            None if stolen => self.ring.pop(),
-            None => None,
-        }
-    }
-
     fn random_below(&self, bound: usize) -> usize {
         let mut x = self.random.get();
         x ^= x << 13;
@@ -406,119 +387,6 @@ impl Worker {
         self.polls_since.set(0);
         self.injector_interval.set(UNMEASURED_INTERVAL);
         self.remote().set_mean_ns(UNKNOWN_MEAN_NS);
-    }
-
-    // ---- sleeping
-
-    /// Sleeps until notified. Returns a task if it rescued one; this worker is a searcher then, and
-    /// if it was notified.
-    fn park(&self) -> Option<Task> {
-        // Hooks and what the end-of-poll hooks keep are foreign code, which may queue tasks right
-        // here: all of it runs before this worker is on the list of sleepers, or after it has left it.
-        self.hooks.clear();
-        self.forget_mean();
-        self.shared.hooks.on_park();
-        let rescued = if self.has_own_work() {
-            None
-        } else {
-            self.sleep()
-        };
-        self.shared.hooks.on_unpark();
-        rescued
-    }
-
-    /// Announces itself, looks once more, and sleeps.
-    fn sleep(&self) -> Option<Task> {
-        let watch = self
-            .shared
-            .idle
-            .announce(self.index, self.searching.replace(false));
-        // The sleeper's third step.
-        if !self.shared.injector.is_empty() || self.shared.is_shut_down() {
-            self.wake_up();
-            return None;
-        }
-        let rescued = if watch { self.keep_watch() } else { None };
-        if rescued.is_none() && !self.searching.get() {
-            self.remote().parker.park();
-            self.searching.set(true);
-        }
-        rescued
-    }
-
-    /// Whether a task stands in this worker's own queues.
-    fn has_own_work(&self) -> bool {
-        !self.ring.is_empty() || !self.remote().next.is_empty()
-    }
-
-    /// Sleeps on a current-thread runtime, until notified or until the main future's waker unparks;
-    /// not if `reason` says so.
-    pub(crate) fn park_unless(&self, reason: impl FnOnce() -> bool) {
-        self.hooks.clear();
-        self.forget_mean();
-        self.shared.hooks.on_park();
-        if !self.has_own_work() {
-            // A lone worker has nobody to watch.
-            let _ = self.shared.idle.announce(self.index, false);
-            if self.shared.injector.is_empty() && !self.shared.is_shut_down() && !reason() {
-                self.remote().parker.park();
-            }
-            // Still on the list if it was not work that ended the sleep. If it is off, a token may
-            // be left behind; it ends the next sleep early, and nothing is lost by that.
-            let _ = self.shared.idle.retract(self.index);
-            let _ = self.shared.idle.stop_searching();
-        }
-        self.shared.hooks.on_unpark();
-    }
-
-    /// Leaves the list of sleepers, by own decision or because somebody took this worker off it.
-    fn wake_up(&self) {
-        if !self.shared.idle.retract(self.index) {
-            // The token is there, or about to be: take it, so that it does not end a later sleep.
-            self.remote().parker.park();
-        }
-        self.searching.set(true);
-    }
-
-    /// Looks at the others every millisecond while any of them runs. On return this worker is a
-    /// searcher, or may sleep without a limit.
-    fn keep_watch(&self) -> Option<Task> {
-        let mut idle_looks = 0;
-        self.look(&mut |_| None);
-        loop {
-            if self.remote().parker.park_timeout(WATCH_INTERVAL) {
-                self.searching.set(true);
-                return None;
-            }
-            if let Some(task) = self.look(&mut |victim| self.rescue(victim)) {
-                self.wake_up();
-                return Some(task);
-            }
-            if self.shared.idle.relaxed().parked() < self.shared.remotes.len() {
-                idle_looks = 0;
-                continue;
-            }
-            idle_looks += 1;
-            if idle_looks >= IDLE_LOOKS && self.shared.idle.stop_watching(self.index) {
-                return None;
-            }
-        }
-    }
-
-    /// One look: calls `stuck` for each other worker that has not moved since the last one.
-    fn look(&self, stuck: &mut dyn FnMut(&Remote) -> Option<Task>) -> Option<Task> {
-        let mut seen = self.seen.borrow_mut();
-        for (index, remote) in self.shared.remotes.iter().enumerate() {
-            let polls = remote.polls();
-            let before = std::mem::replace(&mut seen[index], polls);
-            if index != self.index
-                && before == polls
-                && let Some(task) = stuck(remote)
-            {
-                return Some(task);
-            }
-        }
-        None
     }
 
     // ---- leaving
