@@ -18,9 +18,12 @@ use std::env;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use common::{CAPACITIES, Place, Rng, within};
+use common::{CAPACITIES, LIMIT, Place, Rng, within_time};
 use op::{Op, random_ops};
 
 /// Operations on one channel before the next one is made.
@@ -68,11 +71,12 @@ async fn run(capacity: usize, ops: Vec<Op>) -> Result<(), String> {
 }
 
 /// Runs sequences until the steps are used up; shrinks and reports the first that fails.
-async fn search(steps: usize, first_seed: u64) -> Result<(), String> {
+async fn search(steps: usize, first_seed: u64, tell: Arc<AtomicU64>) -> Result<(), String> {
     let replay = number("WAKERUN_MODEL_SEED");
     let mut done = 0;
     let mut seed = replay.unwrap_or(first_seed);
     while done < steps {
+        tell.store(seed, Ordering::Relaxed);
         let mut rng = Rng::new(seed);
         let capacity = CAPACITIES[rng.below(CAPACITIES.len())];
         let ops = random_ops(&mut rng, capacity, LENGTH);
@@ -93,10 +97,25 @@ async fn search(steps: usize, first_seed: u64) -> Result<(), String> {
     Ok(())
 }
 
+/// Says where it was when a search comes to no end.
+struct LastSeed(Arc<AtomicU64>);
+
+impl Drop for LastSeed {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let seed = self.0.load(Ordering::Relaxed);
+            eprintln!("the last sequence was that of WAKERUN_MODEL_SEED={seed}");
+        }
+    }
+}
+
 fn agrees(place: Place, share: usize, seed: u64) {
-    within("model", move || {
-        let search = search(steps() * share / 100, seed);
-        if let Err(report) = place.run(search) {
+    let steps = steps() * share / 100;
+    let limit = LIMIT + Duration::from_secs(steps as u64 / 20_000);
+    let last = LastSeed(Arc::new(AtomicU64::new(seed)));
+    let tell = Arc::clone(&last.0);
+    within_time("model", limit, move || {
+        if let Err(report) = place.run(search(steps, seed, tell)) {
             panic!("{place:?}: {report}");
         }
     });

@@ -212,8 +212,10 @@ fn try_join_next_finds_all_that_have_ended_in_one_poll() {
             let task = runtime.spawn(async {
                 let mut set = JoinSet::new();
                 let ends: Vec<_> = (0..5000).map(|i| set.spawn(async move { i })).collect();
-                while !ends.iter().all(|end| end.is_finished()) {
-                    yield_now().await;
+                for end in ends {
+                    while !end.is_finished() {
+                        yield_now().await;
+                    }
                 }
                 // No await from here on: one poll.
                 let mut got = HashSet::new();

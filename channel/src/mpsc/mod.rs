@@ -9,7 +9,8 @@
 //! - **Cancel safety**: every future can be dropped at any time; [`Send`], [`Reserve`], [`Recv`],
 //!   [`RecvMany`] say what that does.
 //! - **Fairness**: on wakerun a task that always finds messages or room yields after 128 operations
-//!   a poll. On other executors there is no such limit.
+//!   a poll, or after ten microseconds where they are so short that 128 take less. On other executors
+//!   there is no such limit.
 //!
 //! ```
 //! use wakerun_channel::mpsc;

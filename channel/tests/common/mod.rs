@@ -19,7 +19,7 @@ pub(crate) use place::{CAPACITIES, Place, everywhere, full, runtimes, settle, yi
 pub(crate) use poll::{Polled, block_on, poll_once, polled};
 pub(crate) use rng::Rng;
 pub(crate) use waker::{Counter, OnDrop, counter, noop, on_drop, on_wake};
-pub(crate) use watchdog::{LIMIT, Watchdog, within};
+pub(crate) use watchdog::{LIMIT, Watchdog, within, within_time};
 
 /// Rounds of a race: many in release, fewer in debug, a handful under Miri. `WAKERUN_ROUNDS`
 /// multiplies them.

@@ -11,6 +11,16 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(if cfg!(miri) { 600 } els
 /// Runs `f` on a thread of its own; panics if it has not returned within [`LIMIT`].
 #[track_caller]
 pub(crate) fn within<R: Send + 'static>(what: &str, f: impl FnOnce() -> R + Send + 'static) -> R {
+    within_time(what, LIMIT, f)
+}
+
+/// The same with another limit.
+#[track_caller]
+pub(crate) fn within_time<R: Send + 'static>(
+    what: &str,
+    limit: Duration,
+    f: impl FnOnce() -> R + Send + 'static,
+) -> R {
     let (done, wait) = mpsc::channel();
     let thread = thread::Builder::new()
         .name(what.to_string())
@@ -20,12 +30,12 @@ pub(crate) fn within<R: Send + 'static>(what: &str, f: impl FnOnce() -> R + Send
             result
         })
         .unwrap();
-    match wait.recv_timeout(LIMIT) {
+    match wait.recv_timeout(limit) {
         Ok(()) => match thread.join() {
             Ok(Ok(result)) => result,
             Ok(Err(payload)) | Err(payload) => panic::resume_unwind(payload),
         },
-        Err(_) => panic!("{what}: no end within {LIMIT:?}"),
+        Err(_) => panic!("{what}: no end within {limit:?}"),
     }
 }
 
