@@ -1,7 +1,7 @@
 //! The smallest funnel: some producers, one consumer, and little room in between.
 //!
 //! ```text
-//! cargo run --example funnel
+//! cargo run --release --example funnel
 //! ```
 
 use wakerun_channel::mpsc;

@@ -8,7 +8,8 @@ use std::rc::Rc;
 use std::sync::MutexGuard;
 
 use wakerun_channel::mpsc::error::{SendError, TryRecvError, TrySendError};
-use wakerun_channel::mpsc::{Permit, Receiver, Recv, RecvMany, Reserve, Send, Sender, WeakSender};
+use wakerun_channel::mpsc::future::{Recv, RecvMany, Reserve, Send};
+use wakerun_channel::mpsc::{Permit, Receiver, Sender, WeakSender};
 
 /// Answers whether a type has a trait: the inherent constant wins where its bound holds.
 struct IsSend<T: ?Sized>(PhantomData<T>);

@@ -3,9 +3,12 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use common::{CAPACITIES, Ledger, Tracked, everywhere, polled, settle, within};
+use common::{
+    CAPACITIES, Ledger, Tracked, everywhere, full, polled, runtimes, settle, within, yield_once,
+};
 use wakerun_channel::mpsc::{Sender, channel};
 
 #[test]
@@ -207,5 +210,128 @@ fn a_receiver_dropped_with_its_own_last_sender_in_the_queue_drops_everything() {
         drop(tx);
         drop(rx);
         ledger.assert_all_dropped_once();
+    });
+}
+
+#[test]
+fn messages_may_borrow_what_ends_before_the_runtime() {
+    // A runtime may keep something of a channel beyond the poll that used it, but no message.
+    struct Borrows<'a>(&'a AtomicUsize);
+
+    impl Drop for Borrows<'_> {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    within("borrowed messages", || {
+        for (_, runtime) in runtimes() {
+            for leftover in [false, true] {
+                let drops = Box::new(AtomicUsize::new(0));
+                let (tx, mut rx) = channel(3);
+                runtime.block_on(async {
+                    for _ in 0..3 {
+                        tx.send(Borrows(&drops)).await.ok().unwrap();
+                    }
+                    for _ in 0..3 - usize::from(leftover) {
+                        assert!(rx.recv().await.is_some());
+                    }
+                    drop(polled(tx.send(Borrows(&drops))).poll());
+                });
+                drop((tx, rx));
+                assert_eq!(drops.load(Ordering::SeqCst), 4);
+                drop(drops);
+                // Whatever was kept goes now at the latest.
+                runtime.block_on(yield_once());
+            }
+        }
+    });
+}
+
+#[test]
+fn a_receiver_may_go_in_the_poll_it_has_received_in() {
+    // The release of the slot may be left to the end of that poll: by then the receiver may be
+    // dropped, at work on another thread, or in another task, and the channel may be gone.
+    within("gone in the same poll", || {
+        for (place, runtime) in runtimes() {
+            for capacity in CAPACITIES {
+                let ledger = Ledger::new();
+                let book = ledger.clone();
+                let task = runtime.spawn(async move {
+                    for way in 0..40 {
+                        let (tx, mut rx) = channel(capacity);
+                        for _ in 0..capacity {
+                            tx.try_send(book.make()).unwrap();
+                        }
+                        drop(rx.try_recv().unwrap());
+                        match way % 4 {
+                            0 => drop(rx),
+                            1 => {
+                                drop(tx);
+                                drop(rx);
+                            }
+                            2 => {
+                                let left = std::thread::spawn(move || {
+                                    let mut left = 0;
+                                    while rx.try_recv().is_ok() {
+                                        left += 1;
+                                    }
+                                    left
+                                });
+                                assert_eq!(left.join().unwrap(), capacity - 1);
+                            }
+                            _ => {
+                                let left = wakerun::spawn(async move {
+                                    let mut left = 0;
+                                    while rx.recv().await.is_some() {
+                                        left += 1;
+                                    }
+                                    left
+                                });
+                                drop(tx);
+                                if way % 8 == 3 {
+                                    assert_eq!(left.await.unwrap(), capacity - 1, "{place:?}");
+                                }
+                            }
+                        }
+                    }
+                });
+                runtime.block_on(task).unwrap();
+                while runtime.handle().num_alive_tasks() > 0 {
+                    runtime.block_on(yield_once());
+                }
+                ledger.assert_all_dropped_once();
+            }
+        }
+    });
+}
+
+#[test]
+fn many_channels_in_one_poll_are_all_served() {
+    // More than a worker may keep in mind until the end of the poll.
+    everywhere(|capacity| async move {
+        let mut channels: Vec<_> = (0..50).map(|_| full(capacity)).collect();
+        for (_, rx) in &mut channels {
+            assert_eq!(rx.try_recv(), Ok(0));
+        }
+        let mut sends: Vec<_> = channels
+            .iter()
+            .flat_map(|(tx, _)| [polled(tx.send(100)), polled(tx.send(101))])
+            .collect();
+        for (i, send) in sends.iter_mut().enumerate() {
+            assert_eq!(send.poll().is_ready(), i % 2 == 0);
+        }
+        drop(sends);
+        for (_, rx) in &mut channels {
+            let mut last = None;
+            while let Ok(i) = rx.try_recv() {
+                last = Some(i);
+            }
+            assert_eq!(last, Some(100));
+        }
+        settle().await;
+        for (tx, _) in &channels {
+            assert_eq!(tx.capacity(), capacity);
+        }
     });
 }

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use std::thread;
 
 use common::{
-    Counter, LIMIT, Ledger, Tracked, Watchdog, block_on, counter, duel, full, noop, poll_once,
+    Counter, LIMIT, Ledger, Tracked, Watchdog, block_on, counter, duel, duel_in_polls, full, noop, poll_once,
     polled, rounds, yield_once,
 };
 use wakerun_channel::mpsc::error::{SendError, TryRecvError};
@@ -137,6 +137,33 @@ fn a_free_slot_reaches_a_sender_that_is_about_to_park() {
             }
             let last = std::iter::from_fn(|| rx.try_recv().ok()).last();
             assert_eq!(last, Some(9));
+        },
+    );
+}
+
+#[test]
+fn a_slot_freed_in_a_poll_reaches_a_sender_that_parks_meanwhile() {
+    // The receiver goes neither on nor to sleep after this one receive, so that only what is done
+    // at the end of its poll can find the sender.
+    duel_in_polls(
+        "receive in a poll and park",
+        rounds(200_000),
+        |rng| full(1 + rng.below(2)),
+        |tx| {
+            let (woken, waker) = counter();
+            let mut send = Box::pin(async move { tx.send(9).await });
+            let got = poll_once(send.as_mut(), &waker);
+            (send, got, woken)
+        },
+        |mut rx| {
+            assert_eq!(rx.try_recv(), Ok(0));
+            rx
+        },
+        |(_send, got, woken), _rx| {
+            assert!(
+                got.is_ready() || woken.fired(),
+                "the sender sleeps beside a free slot"
+            );
         },
     );
 }

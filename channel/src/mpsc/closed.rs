@@ -8,6 +8,9 @@ use std::task::{Context, Poll};
 use super::Sender;
 
 /// The future of [`Sender::closed`].
+///
+/// # Cancel safety
+/// Dropping it has no effect.
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub struct Closed<'a, T> {
     sender: &'a Sender<T>,

@@ -5,9 +5,9 @@
 //! - **Strict FIFO**: senders that wait stand in line, and nobody overtakes it: while a line waits,
 //!   [`Sender::try_send`] says full and a new [`Sender::send`] goes to its end.
 //! - **Deposit**: whatever frees a slot moves the first waiting sender's message into the queue at
-//!   once. A sender that is not polled again after it began to wait blocks nobody.
-//! - **Cancel safety**: every future can be dropped at any time; [`Send`], [`Reserve`], [`Recv`],
-//!   [`RecvMany`] say what that does.
+//!   once. A [`Sender::send`] that is not polled again after it began to wait blocks nobody.
+//! - **Cancel safety**: every future can be dropped at any time; those in [`future`] say what that
+//!   does.
 //! - **Fairness**: on wakerun a task that always finds messages or room yields after 128 operations
 //!   a poll, or after ten microseconds where they are so short that 128 take less. On other executors
 //!   there is no such limit.
@@ -37,14 +37,24 @@ mod sender;
 mod weak;
 
 pub use crate::error;
-pub use closed::Closed;
 pub use permit::Permit;
 pub use receiver::Receiver;
-pub use recv::{Recv, RecvMany};
-pub use reserve::Reserve;
-pub use send::Send;
 pub use sender::Sender;
 pub use weak::WeakSender;
+
+use closed::Closed;
+use recv::{Recv, RecvMany};
+use reserve::Reserve;
+use send::Send;
+
+/// The futures of the handles' methods, by name. Apart, so that `mpsc::*` does not hide the prelude's
+/// `Send`.
+pub mod future {
+    pub use super::closed::Closed;
+    pub use super::recv::{Recv, RecvMany};
+    pub use super::reserve::Reserve;
+    pub use super::send::Send;
+}
 
 use crate::chan::Chan;
 
@@ -53,8 +63,8 @@ pub const MAX_CAPACITY: usize = crate::gate::MAX_CAPACITY;
 
 /// A channel for `capacity` messages.
 ///
-/// The queue's memory is one array of the next power of two of slots, each a message and 8 bytes;
-/// of a large one, pages that are never touched cost no memory.
+/// The queue's memory is for the next power of two of messages, and a byte for each; of a large one,
+/// pages that are never touched cost no memory.
 ///
 /// # Panics
 /// If `capacity` is 0 or above [`MAX_CAPACITY`], or if the memory for so many messages of this size

@@ -42,7 +42,8 @@ impl<'a, T> Permit<'a, T> {
 
     /// Sends a message: no lock, no wait.
     ///
-    /// After the receiver's [`close`](super::Receiver::close) it still arrives.
+    /// After the receiver's [`close`](super::Receiver::close) it still arrives. (tokio's `send` of a
+    /// permit returns nothing, and drops the message when the receiver is gone.)
     ///
     /// # Errors
     /// If the receiver is gone; the message comes back.

@@ -92,7 +92,7 @@ pub(super) fn assert_may_block(name: &str) {
 pub(super) fn debug<T>(f: &mut fmt::Formatter<'_>, name: &str, chan: &Chan<T>) -> fmt::Result {
     f.debug_struct(name)
         .field("len", &chan.len())
-        .field("capacity", &chan.gate.capacity())
+        .field("max_capacity", &chan.gate.capacity())
         .field("closed", &chan.is_closed())
         .finish_non_exhaustive()
 }

@@ -55,7 +55,7 @@ impl<T> Sender<T> {
     /// If the channel is closed, or is closed while the message waits; it comes back.
     ///
     /// # Cancel safety
-    /// See [`Send`](struct@Send).
+    /// See [`future::Send`](super::future::Send).
     ///
     /// ```
     /// # wakerun::block_on(async {
@@ -103,7 +103,8 @@ impl<T> Sender<T> {
     /// As [`send`](Self::send).
     ///
     /// # Panics
-    /// Inside a wakerun task or `block_on`, which would be blocked with all that it runs.
+    /// Inside a wakerun task or `block_on`, which would be blocked with all that it runs. (A task of
+    /// another executor is not noticed, and is blocked.)
     ///
     /// ```
     /// let (tx, mut rx) = wakerun_channel::mpsc::channel(1);
@@ -133,7 +134,7 @@ impl<T> Sender<T> {
     /// If the channel is closed.
     ///
     /// # Cancel safety
-    /// See [`Reserve`].
+    /// See [`future::Reserve`](super::future::Reserve).
     ///
     /// ```
     /// # wakerun::block_on(async {

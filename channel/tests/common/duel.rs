@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::{LIMIT, Rng, Watchdog};
+use wakerun::Runtime;
+
+use super::{LIMIT, Place, Rng, Watchdog, block_on, yield_once};
 
 /// How far each side has come. A side that panics lets the other run free.
 struct Pace([AtomicUsize; 2]);
@@ -36,19 +38,40 @@ impl Drop for Release<'_> {
 
 /// In each round makes a pair of things, gives one to each of two threads that start on them at
 /// the same time (give or take a random moment), and checks what came out of both.
-pub(crate) fn duel<A, B, X, Y>(
+pub(crate) fn duel<A: Send, B, X: Send, Y>(
     what: &'static str,
     rounds: usize,
+    make: impl FnMut(&mut Rng) -> (A, B),
+    left: impl Fn(A) -> X + Sync,
+    right: impl Fn(B) -> Y,
+    check: impl FnMut(X, Y),
+) {
+    run(what, rounds, None, make, left, right, check);
+}
+
+/// The same with the right side on a runtime, in one poll a round: what the runtime puts off to the
+/// end of a poll is done before the round is judged.
+pub(crate) fn duel_in_polls<A: Send, B, X: Send, Y>(
+    what: &'static str,
+    rounds: usize,
+    make: impl FnMut(&mut Rng) -> (A, B),
+    left: impl Fn(A) -> X + Sync,
+    right: impl Fn(B) -> Y,
+    check: impl FnMut(X, Y),
+) {
+    let runtime = Place::Current.runtime();
+    run(what, rounds, runtime, make, left, right, check);
+}
+
+fn run<A: Send, B, X: Send, Y>(
+    what: &'static str,
+    rounds: usize,
+    runtime: Option<Runtime>,
     mut make: impl FnMut(&mut Rng) -> (A, B),
     left: impl Fn(A) -> X + Sync,
-    right: impl Fn(B) -> Y + Sync,
+    right: impl Fn(B) -> Y,
     mut check: impl FnMut(X, Y),
-) where
-    A: Send,
-    B: Send,
-    X: Send,
-    Y: Send,
-{
+) {
     const BATCH: usize = 256;
     // One duel at a time: two threads that spin for each other need a core each.
     static ALONE: Mutex<()> = Mutex::new(());
@@ -60,29 +83,35 @@ pub(crate) fn duel<A, B, X, Y>(
         let batch = left_over.min(BATCH);
         left_over -= batch;
         let (lefts, rights): (Vec<A>, Vec<B>) = (0..batch).map(|_| make(&mut rng)).unzip();
-        let pace = Pace([AtomicUsize::new(0), AtomicUsize::new(0)]);
-        let mut rngs = [Rng::new(rng.next()), Rng::new(rng.next())];
-        let (rng_left, rng_right) = rngs.split_at_mut(1);
+        let pace = &Pace([AtomicUsize::new(0), AtomicUsize::new(0)]);
+        let (mut rng_left, mut rng_right) = (Rng::new(rng.next()), Rng::new(rng.next()));
         let (xs, ys): (Vec<X>, Vec<Y>) = thread::scope(|s| {
-            let pace = &pace;
             let left = &left;
             let thread = s.spawn(move || {
                 let _release = Release(&pace.0[0]);
                 let mut results = Vec::with_capacity(batch);
                 for (round, thing) in lefts.into_iter().enumerate() {
                     pace.meet(0, round);
-                    rng_left[0].jitter();
+                    rng_left.jitter();
                     results.push(left(thing));
                 }
                 results
             });
             let release = Release(&pace.0[1]);
-            let mut results = Vec::with_capacity(batch);
-            for (round, thing) in rights.into_iter().enumerate() {
-                pace.meet(1, round);
-                rng_right[0].jitter();
-                results.push(right(thing));
-            }
+            let rounds = async {
+                let mut results = Vec::with_capacity(batch);
+                for (round, thing) in rights.into_iter().enumerate() {
+                    pace.meet(1, round);
+                    rng_right.jitter();
+                    results.push(right(thing));
+                    yield_once().await;
+                }
+                results
+            };
+            let results = match &runtime {
+                None => block_on(rounds),
+                Some(runtime) => runtime.block_on(rounds),
+            };
             drop(release);
             (thread.join().unwrap(), results)
         });

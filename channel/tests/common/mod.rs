@@ -13,7 +13,7 @@ mod rng;
 mod waker;
 mod watchdog;
 
-pub(crate) use duel::duel;
+pub(crate) use duel::{duel, duel_in_polls};
 pub(crate) use ledger::{Ledger, Tracked};
 pub(crate) use place::{CAPACITIES, Place, everywhere, full, runtimes, settle, yield_once};
 pub(crate) use poll::{Polled, block_on, poll_once, polled};

@@ -24,7 +24,8 @@ pub(crate) use core_slot::CoreSlot;
 /// A scheduler with its worker threads.
 ///
 /// Dropping it shuts it down: workers finish the poll that they are in, then every task is dropped,
-/// wherever it stands, and the drop returns. Inside a task or a `block_on`, where nothing may wait,
+/// wherever it stands, and the drop returns. It waits for a long poll without limit;
+/// [`shutdown_timeout`](Self::shutdown_timeout) does not. Inside a task or a `block_on`, where nothing may wait,
 /// the same goes on in the background instead.
 ///
 /// ```

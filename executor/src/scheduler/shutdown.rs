@@ -5,6 +5,7 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use super::{Shared, Worker};
+use crate::context::Entered;
 use crate::task::header::{Task, free};
 
 /// How far the shutdown is.
@@ -81,6 +82,8 @@ impl Shared {
 
     /// A worker has left its loop; the last one drops the tasks.
     pub(crate) fn worker_left(&self, worker: &Worker) {
+        // Destructors of tasks are still inside the runtime: what they spawn is cancelled.
+        let _entered = Entered::new(worker.shared().clone());
         worker.abandon_queues();
         let last = {
             let mut progress = self.shutdown.progress();

@@ -214,6 +214,9 @@ impl<T: Send + 'static> JoinSet<T> {
 
     /// Waits for all tasks and gives their outputs in the order in which they ended.
     ///
+    /// # Cancel safety
+    /// None: dropping the future aborts the tasks and loses the outputs so far, as a panic does.
+    ///
     /// # Panics
     /// If a task panicked, with the task's own panic; or if one was cancelled.
     pub async fn join_all(mut self) -> Vec<T> {
@@ -231,6 +234,9 @@ impl<T: Send + 'static> JoinSet<T> {
     }
 
     /// Aborts all tasks and waits until they are gone.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the tasks aborted, and those not joined yet in the set.
     pub async fn shutdown(&mut self) {
         self.abort_all();
         while self.join_next().await.is_some() {}

@@ -36,8 +36,9 @@ use std::future::Future;
 
 /// Spawns a task on the runtime that the calling code runs in.
 ///
-/// The task starts at once, whether or not the handle is awaited, and goes on when the handle is
-/// dropped.
+/// The task is queued at once, whether or not the handle is awaited, and goes on when the handle is
+/// dropped. When the runtime ends, tasks that have not ended, or not started, are dropped; a task that
+/// is spawned after that is cancelled at once.
 ///
 /// # Panics
 /// Outside a runtime. [`Handle::spawn`](crate::Handle::spawn) works from anywhere.
