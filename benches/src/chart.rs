@@ -1,6 +1,6 @@
 //! The comparison as an SVG chart: a row for each pair, a column of bars for each capacity, a block for each workload.
 //!
-//! Every bar carries its figure, so the chart needs neither axes nor a legend.
+//! Every bar carries its figure, so the chart needs no axes, and a line of text is legend enough.
 
 use std::fmt::Write;
 
@@ -27,6 +27,9 @@ const STYLE: &str = "\
     .stripe{fill:#f3f4f6}.ours{fill:#d9480f}.guest{fill:#ffa94d}\
     .tokio{fill:#3b5bdb}.best{fill:#5c636a}.other{fill:#adb5bd}";
 
+/// What the colours of `STYLE` mean.
+const COLOURS: &str = "Orange: wakerun (light: on tokio), dark: the best other, blue: tokio";
+
 /// Draws the chart.
 pub fn svg(facts: &Facts, results: &[GroupResult]) -> String {
     let mut canvas = Canvas::default();
@@ -36,7 +39,7 @@ pub fn svg(facts: &Facts, results: &[GroupResult]) -> String {
         [others @ .., last] => format!("the best of {} and {last} workers", others.join(", ")),
         [] => String::new(),
     };
-    let what = format!("{CHANNELS} bounded channels side by side, {workers}, medians");
+    let what = format!("{CHANNELS} bounded channels side by side, {workers}, medians. {COLOURS}");
     canvas.text((MARGIN, 32), "t", "Messages per microsecond");
     canvas.text((MARGIN, 52), "f", &what);
     canvas.text((WIDTH - MARGIN, 32), "f e", &facts.machine());
