@@ -12,8 +12,8 @@ use std::task::{Context, Poll};
 use std::thread;
 
 use common::{
-    Counter, LIMIT, Ledger, Tracked, Watchdog, block_on, counter, duel, duel_in_polls, full, noop, poll_once,
-    polled, rounds, yield_once,
+    Counter, LIMIT, Ledger, Tracked, Watchdog, block_on, counter, duel, duel_in_polls, full, noop,
+    poll_once, polled, rounds, yield_once,
 };
 use wakerun_channel::mpsc::error::{SendError, TryRecvError};
 use wakerun_channel::mpsc::{Receiver, Sender, channel};
