@@ -64,6 +64,13 @@ impl Word {
         Self(self.0.wrapping_add(TAIL_ONE))
     }
 
+    /// One message more, which the receiver is to be woken for if it sleeps: whoever makes this
+    /// transition owns the wake.
+    #[inline]
+    fn bring(self) -> Self {
+        self.push().without(PARKED)
+    }
+
     /// `count` permits more.
     #[inline]
     pub(crate) fn grant(self, count: u64) -> Self {
@@ -206,7 +213,7 @@ impl Gate {
         if word & NOT_SIMPLE != 0 || (limit.wrapping_sub(word) as i64) <= PARKED as i64 {
             return None;
         }
-        let new = Word(word).push().without(PARKED);
+        let new = Word(word).bring();
         // Orderings as in `update`.
         self.word
             .compare_exchange(word, new.0, Ordering::AcqRel, Ordering::Relaxed)
@@ -216,13 +223,13 @@ impl Gate {
 
     /// The long way to a position for a message, for a caller that goes to the line if there is none.
     pub(crate) fn claim(&self, head: &AtomicU64) -> Claim {
-        self.claim_or_line(1, head, |word| word.push().without(PARKED))
+        self.claim_or_line(1, head, Word::bring)
     }
 
     /// The long way to a position for a message, for a caller that reports `Full`.
     #[cold]
     pub(crate) fn try_claim(&self, head: &AtomicU64) -> Claim {
-        self.claim_exactly(1, head, |word| word.push().without(PARKED))
+        self.claim_exactly(1, head, Word::bring)
     }
 
     /// Claims `count` permits, for a caller that goes to the line if there is no room; brings no
@@ -239,9 +246,8 @@ impl Gate {
     /// Turns a permit into a position. Refused only when the receiver is gone.
     #[inline]
     pub(crate) fn claim_with_permit(&self) -> Claim {
-        let (before, changed) = self.update(|word| {
-            (!word.has(RX_GONE)).then(|| Word(word.push().0 - PERMIT_ONE).without(PARKED))
-        });
+        let (before, changed) =
+            self.update(|word| (!word.has(RX_GONE)).then(|| Word(word.bring().0 - PERMIT_ONE)));
         if changed {
             Claim::Claimed {
                 position: before.tail(),
@@ -284,7 +290,7 @@ impl Gate {
     /// A claim under the line's lock, past WAITING, of room that the caller has found. For a
     /// message; `wake` as in [`Claim::Claimed`].
     pub(crate) fn claim_in_line(&self) -> (u64, bool) {
-        let (before, _) = self.update(|word| Some(word.push().without(PARKED)));
+        let (before, _) = self.update(|word| Some(word.bring()));
         (before.tail(), before.has(PARKED))
     }
 

@@ -186,15 +186,7 @@ impl<T> Cursor<T> {
     /// Waits for the message that is being written at the head. Only a thread that has lost its core
     /// in the middle of a copy makes this long.
     pub(crate) fn wait_published(&self, chan: &Chan<T>) {
-        let mut spins = 0;
-        while !chan.ring.is_published(self.head) {
-            if spins < SPINS {
-                spins += 1;
-                spin_loop();
-            } else {
-                thread::yield_now();
-            }
-        }
+        wait_until(|| chan.ring.is_published(self.head));
     }
 
     #[inline(always)]
@@ -300,18 +292,24 @@ impl<T> Cursor<T> {
             self.advance(chan);
             panics.catch(|| drop(message));
         }
-        let mut spins = 0;
-        while !chan.rx.cell.is_free() {
-            if spins < SPINS {
-                spins += 1;
-                spin_loop();
-            } else {
-                thread::yield_now();
-            }
-        }
+        wait_until(|| chan.rx.cell.is_free());
         // SAFETY: free, and this is the receiver.
         let waker = unsafe { chan.rx.cell.take() };
         panics.catch(|| drop(waker));
+    }
+}
+
+/// Waits for a sender that is a few instructions from what `done` asks for: spins, then lets it have
+/// the core.
+fn wait_until(done: impl Fn() -> bool) {
+    let mut spins = 0;
+    while !done() {
+        if spins < SPINS {
+            spins += 1;
+            spin_loop();
+        } else {
+            thread::yield_now();
+        }
     }
 }
 

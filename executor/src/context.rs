@@ -181,25 +181,12 @@ pub(crate) fn current_task() -> Option<crate::wake::TaskRef> {
     Some(unsafe { crate::wake::TaskRef::retain(header) })
 }
 
-/// Takes one operation out of the budget. `false`: it is used up.
+/// Takes one operation out of the budget, but for the last `kept`. `false`: it is used up.
 #[inline]
-pub(crate) fn spend_budget() -> bool {
+pub(crate) fn spend_budget(kept: u32) -> bool {
     LOCAL.with(|local| match local.budget.get() {
         UNLIMITED => true,
-        0 => budget_exhausted(local),
-        left => {
-            local.budget.set(left - 1);
-            true
-        }
-    })
-}
-
-/// As [`spend_budget`], but says that it is used up one operation earlier.
-#[inline]
-pub(crate) fn spend_budget_but_last() -> bool {
-    LOCAL.with(|local| match local.budget.get() {
-        UNLIMITED => true,
-        0 | 1 => budget_exhausted(local),
+        left if left <= kept => budget_exhausted(local),
         left => {
             local.budget.set(left - 1);
             true

@@ -129,7 +129,7 @@ pub fn recycle(waker: Waker) {
 /// ```
 #[inline]
 pub fn poll_budget(cx: &mut Context<'_>) -> Poll<()> {
-    if context::spend_budget() {
+    if spend_budget() {
         Poll::Ready(())
     } else {
         force_yield(cx);
@@ -144,7 +144,7 @@ pub fn poll_budget(cx: &mut Context<'_>) -> Poll<()> {
 /// ```
 #[inline]
 pub fn spend_budget() -> bool {
-    context::spend_budget()
+    context::spend_budget(0)
 }
 
 /// As [`spend_budget`], but `false` already for the last operation: for an operation that can be
@@ -155,7 +155,7 @@ pub fn spend_budget() -> bool {
 /// ```
 #[inline]
 pub fn spend_budget_but_last() -> bool {
-    context::spend_budget_but_last()
+    context::spend_budget(1)
 }
 
 /// Gives back what [`poll_budget`] or [`spend_budget`] took, when there was nothing to return.

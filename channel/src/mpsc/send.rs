@@ -78,35 +78,36 @@ impl<'a, T> Send<'a, T> {
         unsafe { self.waiter.take_value() }
     }
 
+    /// Publishes the message at a claimed position.
+    ///
+    /// # Safety
+    /// The message is in the waiter, which is in no line, and the claim is the caller's.
+    #[inline(always)]
+    unsafe fn publish(&self, position: u64, wake: bool) -> Poll<Result<(), SendError<T>>> {
+        // SAFETY: handed on.
+        let value = unsafe { self.finish() };
+        // SAFETY: handed on.
+        unsafe { self.sender.chan().publish(position, wake, value) };
+        Poll::Ready(Ok(()))
+    }
+
     #[inline(always)]
     fn poll_new(&self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
         if !wake::spend_budget_but_last() {
             return self.poll_exhausted(cx);
         }
-        let chan = self.sender.chan();
-        match chan.gate.claim_simply() {
-            Some((position, wake)) => {
-                // SAFETY: a new send's message is in its waiter, which nobody else knows.
-                let value = unsafe { self.finish() };
-                // SAFETY: claimed just now.
-                unsafe { chan.publish(position, wake, value) };
-                Poll::Ready(Ok(()))
-            }
+        match self.sender.chan().gate.claim_simply() {
+            // SAFETY: claimed just now; a new send's message is in its waiter.
+            Some((position, wake)) => unsafe { self.publish(position, wake) },
             None => self.poll_slowly(cx),
         }
     }
 
     #[inline(never)]
     fn poll_slowly(&self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
-        let chan = self.sender.chan();
-        match chan.claim() {
-            Claim::Claimed { position, wake } => {
-                // SAFETY: a new send's message is in its waiter, which nobody else knows.
-                let value = unsafe { self.finish() };
-                // SAFETY: claimed just now.
-                unsafe { chan.publish(position, wake, value) };
-                Poll::Ready(Ok(()))
-            }
+        match self.sender.chan().claim() {
+            // SAFETY: claimed just now; a new send's message is in its waiter.
+            Claim::Claimed { position, wake } => unsafe { self.publish(position, wake) },
             // SAFETY: as above.
             Claim::Closed => Poll::Ready(Err(SendError(unsafe { self.finish() }))),
             Claim::Full => self.enter_line(cx),
@@ -162,12 +163,10 @@ impl<'a, T> Send<'a, T> {
                 wake,
                 waker,
             } => {
-                // SAFETY: the waiter did not get into the line; its message is in it.
-                let value = unsafe { self.finish() };
-                // SAFETY: claimed just now.
-                unsafe { chan.publish(position, wake, value) };
+                // SAFETY: claimed just now; the waiter did not get into the line.
+                let sent = unsafe { self.publish(position, wake) };
                 wake::recycle(waker);
-                Poll::Ready(Ok(()))
+                sent
             }
             // SAFETY: as above.
             Entered::Closed => Poll::Ready(Err(SendError(unsafe { self.finish() }))),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::{Shared, Worker};
 use crate::context::Entered;
-use crate::task::header::{Task, free};
+use crate::task::header::Task;
 
 /// How far the shutdown is.
 pub(crate) struct Shutdown {
@@ -102,24 +102,13 @@ impl Shared {
         while let Some(task) = self.owned.pop() {
             if task.header().state.take_for_shutdown() {
                 task.shut_down();
-                release(task);
+                task.release_completed(0);
             }
         }
         // What stands here are entries of tasks that are gone.
         while let Ok(entry) = self.injector.pop() {
             drop(entry);
         }
-    }
-}
-
-/// Gives back one reference of a task that this thread has shut down, and its stock.
-fn release(task: Task) {
-    if task.header().state.release_completed(1) {
-        // SAFETY: that was the last reference.
-        unsafe { free(task.into_raw()) };
-    } else {
-        // Released just now, so not by the destructor again.
-        let _ = task.into_raw();
     }
 }
 
@@ -131,5 +120,5 @@ pub(super) fn cancel_unlisted(task: Task) {
     }
     // SAFETY: the list's reference was counted at birth and is this function's.
     drop(unsafe { Task::from_raw(task.as_ptr()) });
-    release(task);
+    task.release_completed(0);
 }

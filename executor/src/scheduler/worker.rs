@@ -13,7 +13,7 @@ use super::remote::Remote;
 use super::worth::{UNKNOWN_MEAN_NS, worth_a_worker};
 use super::{Place, Shared};
 use crate::context::{self, PollGuard};
-use crate::task::header::{Task, free};
+use crate::task::header::Task;
 use crate::task::state::{End, Start};
 
 /// Tasks that a worker's ring holds; more go to the injector. A power of two, as the ring wants.
@@ -336,17 +336,7 @@ impl Worker {
     fn finish(&self, task: Task) {
         task.settle();
         let listed = self.shared.owned.remove(&task);
-        if task
-            .header()
-            .state
-            .release_completed(1 + usize::from(listed))
-        {
-            // SAFETY: those were the last references.
-            unsafe { free(task.into_raw()) };
-        } else {
-            // Released just now, so not by the destructor again.
-            let _ = task.into_raw();
-        }
+        task.release_completed(usize::from(listed));
     }
 
     /// Counts a poll, and reads the clock every now and then.

@@ -162,6 +162,18 @@ impl Task {
         self.settle();
     }
 
+    /// Gives back this reference, `others` more that the caller holds, and the stock. Only for the
+    /// thread that completed the task.
+    pub(crate) fn release_completed(self, others: usize) {
+        if self.header().state.release_completed(1 + others) {
+            // SAFETY: those were the last references.
+            unsafe { free(self.into_raw()) };
+        } else {
+            // Released just now, so not by the destructor again.
+            let _ = self.into_raw();
+        }
+    }
+
     /// Asks the state whether this queue entry becomes a poll.
     #[inline]
     pub(crate) fn start(&self) -> Start {

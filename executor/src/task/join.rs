@@ -144,12 +144,18 @@ impl<T> JoinHandle<T> {
     /// The poll without the budget, for [`JoinSet`](super::JoinSet), which charges its own caller.
     pub(super) fn poll_output(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
         std::task::ready!(self.register(cx));
+        Poll::Ready(self.take_output())
+    }
+
+    /// Takes the output of the task, which is complete.
+    fn take_output(&mut self) -> Result<T, JoinError> {
+        debug_assert!(self.is_finished());
         let mut output: Option<Result<T, JoinError>> = None;
         let header = self.task.as_ptr();
         let to = (&raw mut output).cast();
-        // SAFETY: the task is complete, so its output is the handle's, and `T` is its type.
+        // SAFETY: the callers have seen that the task is complete, so its output is the handle's, and `T` is its type.
         unsafe { (self.task.header().vtable.take_output)(header, to) };
-        Poll::Ready(output.expect("a JoinHandle was polled after it had given its output"))
+        output.expect("a JoinHandle was polled after it had given its output")
     }
 }
 
@@ -160,7 +166,7 @@ impl<T> Future for JoinHandle<T> {
         // Charged when there is something to give, so that waiting for many costs nothing.
         std::task::ready!(self.register(cx));
         std::task::ready!(wake::poll_budget(cx));
-        self.poll_output(cx)
+        Poll::Ready(self.take_output())
     }
 }
 
