@@ -11,36 +11,44 @@
 //! sets PARKED, and for one that does something else after a receive the worker makes it when the
 //! poll is over.
 
+use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use wakerun::lock::Lock;
 use wakerun::panics::FirstPanic;
 use wakerun::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
-use wakerun::wake::{Batch, Place, PollEnd};
+use wakerun::wake::{Batch, Place, PollEnd, PollWatch, Poller};
 
 use crate::closed::ClosedWaiters;
-use crate::gate::{CLOSED, Claim, Gate, PARKED, POSITION_MASK, WAITING};
-use crate::line::{Line, Status, Waiter, Wants};
+use crate::error::SendError;
+use crate::flavor::{Flavor, News};
+use crate::gate::{CLOSED, Claim, Gate, PARKED, POSITION_MASK, WAITING, Word};
+use crate::line::{Line, Mark, Status, Waiter, Wants};
 use crate::ring::Ring;
-use crate::rx_cell::RxCell;
 
-/// The receiver's cache line.
+/// The receivers' cache line.
 #[repr(align(64))]
-pub(crate) struct RxSide {
-    /// The next position to be received; stored by the receiver only.
+pub(crate) struct RxSide<S> {
+    /// The next position to be received; stored by the one receiver, or under the receivers' lock.
     pub(crate) head: AtomicU64,
     /// Whether there is a line; a copy of WAITING, so that the receiver need not touch the senders'
     /// cache line. Changed under the line's lock.
     pub(crate) waiting: AtomicBool,
-    pub(crate) cell: RxCell,
+    /// Where receivers wait.
+    pub(crate) side: S,
 }
 
-pub(crate) struct Chan<T> {
-    pub(crate) gate: Gate,
-    pub(crate) rx: RxSide,
+pub(crate) struct Chan<T, F: Flavor> {
+    pub(crate) gate: Gate<F>,
+    pub(crate) rx: RxSide<F::Side<T>>,
     pub(crate) ring: Ring<T>,
     pub(crate) line: Lock<Line<T>>,
+    /// Copies of the line's counts of unclaimed grants, of due ones, and of nodes of tasks of ours,
+    /// for looking at without the lock.
+    pub(crate) grants: AtomicUsize,
+    pub(crate) due: AtomicUsize,
+    pub(crate) own: AtomicUsize,
     pub(crate) closed_waiters: ClosedWaiters,
     /// Strong senders.
     pub(crate) senders: AtomicUsize,
@@ -51,13 +59,24 @@ pub(crate) struct Chan<T> {
 #[derive(Default)]
 #[must_use]
 pub(crate) struct Served {
-    /// PARKED was cleared: wake the receiver.
-    pub(crate) wake_receiver: bool,
+    /// So many messages have come while PARKED was set: wake receivers.
+    pub(crate) messages: u32,
+    /// The channel has come to its end: wake receivers.
+    pub(crate) ended: bool,
     /// The batch is full and there may be more: wake it and come again.
     pub(crate) again: bool,
 }
 
-impl<T> Chan<T> {
+impl Served {
+    /// Both rounds.
+    pub(crate) fn and(&mut self, more: Self) {
+        self.messages += more.messages;
+        self.ended |= more.ended;
+        self.again |= more.again;
+    }
+}
+
+impl<T, F: Flavor> Chan<T, F> {
     /// `None`: the memory is not to be had.
     pub(crate) fn new(capacity: usize) -> Option<Arc<Self>> {
         Some(Arc::new(Self {
@@ -65,10 +84,13 @@ impl<T> Chan<T> {
             rx: RxSide {
                 head: AtomicU64::new(0),
                 waiting: AtomicBool::new(false),
-                cell: RxCell::new(),
+                side: F::side::<T>(),
             },
             ring: Ring::new(capacity)?,
             line: Lock::new(Line::new()),
+            grants: AtomicUsize::new(0),
+            due: AtomicUsize::new(0),
+            own: AtomicUsize::new(0),
             closed_waiters: ClosedWaiters::new(),
             senders: AtomicUsize::new(1),
             weak_senders: AtomicUsize::new(0),
@@ -82,7 +104,7 @@ impl<T> Chan<T> {
         self.gate.claim(&self.rx.head)
     }
 
-    /// Writes a claimed message, and wakes the receiver if the claim said so.
+    /// Writes a claimed message, and wakes a receiver if the claim said so.
     ///
     /// # Safety
     /// `position` was claimed by the caller and `wake` came with it; this is called once for it.
@@ -91,9 +113,56 @@ impl<T> Chan<T> {
         // SAFETY: handed on.
         unsafe { self.ring.publish(position, value) };
         if wake {
-            // SAFETY: the claim cleared PARKED.
-            unsafe { self.rx.cell.wake() };
+            // SAFETY: the claim saw PARKED.
+            unsafe { self.wake(News::Messages(1)) };
         }
+    }
+
+    /// Sends the first `count` of `messages` with as many of the caller's `permits`, gives the others
+    /// back, and wakes as many receivers.
+    ///
+    /// # Errors
+    /// If the receivers are gone; then the permits are still the caller's.
+    ///
+    /// # Safety
+    /// The word counts the permits for the caller, who has no use for them any more if this succeeds.
+    pub(crate) unsafe fn publish_many(
+        &self,
+        messages: &mut VecDeque<T>,
+        count: u64,
+        permits: u64,
+    ) -> Result<(), SendError<()>> {
+        let Some((first, before, after)) = self.gate.claim_with_permits(count, permits) else {
+            return Err(SendError(()));
+        };
+        for (step, value) in (0..count).zip(messages.drain(..count as usize)) {
+            let position = first.wrapping_add(step) & POSITION_MASK;
+            // SAFETY: claimed just now.
+            unsafe { self.ring.publish(position, value) };
+        }
+        let mut panics = FirstPanic::new();
+        if before.has(PARKED) && count > 0 {
+            // SAFETY: the exchange saw PARKED.
+            panics.catch(|| unsafe { self.wake(News::Messages(count as usize)) });
+        } else if before.has(PARKED) && after.has(CLOSED) && after.permits() == 0 {
+            // SAFETY: as above.
+            panics.catch(|| unsafe { self.wake(News::End) });
+        }
+        if after.has(WAITING) && permits > count {
+            panics.catch(|| self.release());
+        }
+        panics.resume("a waker");
+        Ok(())
+    }
+
+    /// Wakes receivers.
+    ///
+    /// # Safety
+    /// The caller saw PARKED when it brought the news, and calls this once for it.
+    #[inline]
+    pub(crate) unsafe fn wake(&self, news: News) {
+        // SAFETY: handed on: the transition that saw PARKED cleared it, if there is one receiver.
+        unsafe { F::wake(self, news) };
     }
 
     /// Withdraws the message that was deposited at `position` and whose sender has not been told,
@@ -120,36 +189,86 @@ impl<T> Chan<T> {
                 served.again = true;
                 break;
             }
-            if self.gate.load().used(head) + wants.count() > self.gate.capacity() {
+            let word = self.gate.load();
+            if word.used(head) + wants.count() > self.gate.capacity() {
+                served.messages += u32::from(self.nudge(word, head, wants));
                 break;
             }
             match wants {
                 Wants::Send => {
                     let (position, wake) = self.gate.claim_in_line();
-                    served.wake_receiver |= wake;
+                    served.messages += u32::from(wake);
                     // SAFETY: the first of the line, and claimed for it.
                     unsafe { self.deposit_first(line, node, position, batch) };
                 }
                 Wants::Permits(count) => {
                     // Counted before the future can see it.
                     self.gate.grant_in_line(count);
-                    // SAFETY: linked, and there is nothing in it to take.
-                    unsafe { Self::take_out(line, node, Status::Granted, batch) };
+                    // SAFETY: the first of the line.
+                    unsafe { Self::grant_first(line, node, batch) };
                 }
+                Wants::Message => unreachable!("receivers stand in a line of their own"),
             }
         }
         if line.is_empty() {
             self.end_line();
         }
+        self.copy_counts(line);
         served
+    }
+
+    /// The first of the line has no room, and the queue may be empty: permits hold the capacity. A
+    /// receiver can take a message straight out of the line. `true`: one is to be woken for that.
+    #[inline]
+    pub(crate) fn nudge(&self, word: Word, head: u64, wants: Wants) -> bool {
+        wants == Wants::Send
+            && word.has(PARKED)
+            && word.tail() == head
+            && (F::MANY || self.gate.take_parked())
+    }
+
+    /// Whether the first that waits wants permits, so that there is no message to be taken from the line.
+    #[cold]
+    pub(crate) fn starts_with_permits(&self) -> bool {
+        matches!(self.line.lock().first(), Some((_, Wants::Permits(_))))
+    }
+
+    /// Grants the first waiter its permits, which the word counts already.
+    ///
+    /// # Safety
+    /// `node` is the first waiter of the line, and wants permits; the batch is not full.
+    unsafe fn grant_first(line: &mut Line<T>, node: NonNull<Waiter<T>>, batch: &mut Batch) {
+        // SAFETY: handed on.
+        match unsafe { line.grant_here(node, false) } {
+            Some(waker) => waker.into_iter().for_each(|waker| batch.push(waker)),
+            // SAFETY: linked, and there is nothing in it to take.
+            None => unsafe { Self::take_out(line, node, Status::Granted, batch) },
+        }
+    }
+
+    /// Shows the line's counts to those who look without the lock.
+    #[inline]
+    pub(crate) fn copy_counts(&self, line: &Line<T>) {
+        // A load is cheaper than making a line of the cache dirty; all changes are made under the lock.
+        let copy = |to: &AtomicUsize, count: usize| {
+            if to.load(Ordering::Relaxed) != count {
+                to.store(count, Ordering::Release);
+            }
+        };
+        copy(&self.grants, line.granted());
+        copy(&self.due, line.due());
+        copy(&self.own, line.own());
     }
 
     /// [`serve`](Self::serve) for the receiver, WAITING being set, PARKED not (it may be left from a
     /// poll whose future is gone; then its waker is still to be woken), and no permit being out: then
     /// nobody else changes the word (see [`Gate::store_exclusive`]), and it is stored once, after
     /// all messages. A grant ends that, since its future may use it at once.
+    ///
+    /// Of many receivers, the one that holds their lock has the same right: PARKED changes under it.
     fn serve_exclusively(&self, line: &mut Line<T>, batch: &mut Batch) -> Served {
         let mut word = self.gate.load();
+        let mut served = Served::default();
         let head = self.rx.head.load(Ordering::Relaxed);
         while let Some((node, Wants::Send)) = line.first()
             && word.used(head) < self.gate.capacity()
@@ -157,6 +276,7 @@ impl<T> Chan<T> {
         {
             let position = word.tail();
             word = word.push();
+            served.messages += u32::from(F::MANY && word.has(PARKED));
             // SAFETY: the first of the line, and the position is claimed by the store below.
             unsafe { self.deposit_first(line, node, position, batch) };
         }
@@ -166,9 +286,13 @@ impl<T> Chan<T> {
         }
         self.gate.store_exclusive(word, empty);
         match line.first() {
-            None | Some((_, Wants::Send)) if !batch.is_full() => Served::default(),
-            _ => self.serve(line, batch),
+            None | Some((_, Wants::Send)) if !batch.is_full() => {}
+            _ => {
+                let more = self.serve(line, batch);
+                served.and(more);
+            }
         }
+        served
     }
 
     /// Moves the message of the first waiter into the ring, to a position claimed for it.
@@ -222,7 +346,7 @@ impl<T> Chan<T> {
             // The line that was seen has been served, or its only sender has found room. The word
             // is everybody's again.
             Served::default()
-        } else if word.permits() == 0 && !word.has(PARKED) {
+        } else if word.permits() == 0 && (F::MANY || !word.has(PARKED)) {
             self.serve_exclusively(line, batch)
         } else {
             self.serve(line, batch)
@@ -258,7 +382,7 @@ impl<T> Chan<T> {
     /// What is to be done after the lock when a round of serving is over; serves on, if need be.
     #[inline]
     pub(crate) fn after_serving(&self, served: Served, batch: &mut Batch) {
-        if served.wake_receiver || served.again {
+        if served.messages > 0 || served.again || served.ended {
             self.serve_on(served, batch);
         } else {
             batch.wake_all();
@@ -269,9 +393,13 @@ impl<T> Chan<T> {
     fn serve_on(&self, mut served: Served, batch: &mut Batch) {
         let mut panics = FirstPanic::new();
         loop {
-            if served.wake_receiver {
-                // SAFETY: serving cleared PARKED.
-                panics.catch(|| unsafe { self.rx.cell.wake() });
+            if served.messages > 0 || served.ended {
+                let news = match served.ended {
+                    false => News::Messages(served.messages as usize),
+                    true => News::End,
+                };
+                // SAFETY: serving saw PARKED.
+                panics.catch(|| unsafe { self.wake(news) });
             }
             panics.catch(|| batch.wake_all());
             if !served.again {
@@ -286,13 +414,84 @@ impl<T> Chan<T> {
     #[inline]
     pub(crate) fn return_permits(&self, count: u64) {
         let (word, wake) = self.gate.return_permits(count);
+        let mut panics = FirstPanic::new();
         if wake {
-            // SAFETY: the exchange cleared PARKED.
-            unsafe { self.rx.cell.wake() };
+            // SAFETY: the exchange saw PARKED.
+            panics.catch(|| unsafe { self.wake(News::End) });
         }
         if word.has(WAITING) {
-            self.release();
+            panics.catch(|| self.release());
         }
+        panics.resume("a waker");
+    }
+
+    // ---- grants that lapse
+
+    /// Takes due grants back while somebody waits, and serves the line.
+    pub(crate) fn lapse_due(&self, line: &mut Line<T>, batch: &mut Batch) -> Served {
+        let mut ended = false;
+        let mut next = line.front();
+        while let Some(node) = next
+            && line.due() > 0
+        {
+            // SAFETY: linked: found from the front on.
+            let (behind, _, mark) = unsafe { line.look(node) };
+            next = behind;
+            if mark == Mark::Due {
+                // SAFETY: linked, and due.
+                let had = unsafe { line.lapse(node) };
+                // Of a channel that was closed a moment ago it may have been the last one.
+                ended |= self.gate.return_permits(had.count()).1;
+            }
+        }
+        let mut served = self.serve(line, batch);
+        served.ended |= ended;
+        served
+    }
+
+    /// Room that is granted to somebody who does not come for it is to be had. `true`: some has been
+    /// taken back, and nobody waits for it.
+    #[cold]
+    pub(crate) fn reclaim_due(&self) -> bool {
+        if self.due.load(Ordering::Acquire) == 0 {
+            return false;
+        }
+        let mut batch = Batch::new(Place::Tail);
+        let mut line = self.line.lock();
+        let some = line.due() > 0;
+        let served = self.lapse_due(&mut line, &mut batch);
+        let nobody = line.is_empty();
+        drop(line);
+        self.after_serving(served, &mut batch);
+        some && nobody
+    }
+
+    /// A poll of a task is over, which may have left grants unclaimed.
+    #[cold]
+    fn look_for_due(&self, poller: &Poller<'_>) {
+        let mut batch = Batch::new(Place::Tail);
+        let mut line = self.line.lock();
+        let mut left = line.granted();
+        let mut next = line.front();
+        while let Some(node) = next
+            && left > 0
+        {
+            // SAFETY: linked: found from the front on.
+            let (behind, _, mark) = unsafe { line.look(node) };
+            next = behind;
+            left -= usize::from(matches!(mark, Mark::Granted { .. } | Mark::Due));
+            // SAFETY: linked.
+            let _ = unsafe { line.becomes_due(node, poller) };
+        }
+        let served = if line.is_empty() {
+            // Nobody else wants it: it stays where it is.
+            self.copy_counts(&line);
+            Served::default()
+        } else {
+            self.lapse_due(&mut line, &mut batch)
+        };
+        drop(line);
+        self.after_serving(served, &mut batch);
     }
 
     // ---- the end
@@ -301,20 +500,21 @@ impl<T> Chan<T> {
     /// `ends` says yes to are told; each keeps its message.
     pub(crate) fn close(&self, flags: u64, ends: impl Fn(Wants) -> bool) {
         let mut batch = Batch::new(Place::Tail);
-        let mut wake_receiver = false;
+        let mut wake_receivers = false;
         let mut panics = FirstPanic::new();
         loop {
             let mut line = self.line.lock();
             // Under the lock, so that a parking sender sees it or is seen.
-            wake_receiver |= self.gate.close(flags);
-            let mut next = line.first().map(|(node, _)| node);
+            wake_receivers |= self.gate.close(flags);
+            let mut next = line.front();
             while let Some(node) = next
                 && !batch.is_full()
             {
                 // SAFETY: linked: found from the first on, and not taken out yet.
-                let (after, wants) = unsafe { line.look(node) };
-                next = after;
-                if ends(wants) {
+                let (behind, wants, mark) = unsafe { line.look(node) };
+                next = behind;
+                // A grant stays good, like a permit.
+                if matches!(mark, Mark::Waiting | Mark::Lapsed) && ends(wants) {
                     // SAFETY: linked; the message stays in it.
                     unsafe { Self::take_out(&mut line, node, Status::Closed, &mut batch) };
                 }
@@ -322,10 +522,11 @@ impl<T> Chan<T> {
             if line.is_empty() {
                 self.end_line();
             }
+            self.copy_counts(&line);
             drop(line);
-            if std::mem::take(&mut wake_receiver) {
-                // SAFETY: closing cleared PARKED.
-                panics.catch(|| unsafe { self.rx.cell.wake() });
+            if std::mem::take(&mut wake_receivers) {
+                // SAFETY: closing saw PARKED.
+                panics.catch(|| unsafe { self.wake(News::End) });
             }
             panics.catch(|| batch.wake_all());
             if next.is_none() {
@@ -377,9 +578,23 @@ impl<T> Chan<T> {
     }
 }
 
-impl<T> PollEnd for Chan<T> {
+impl<T, F: Flavor> PollEnd for Chan<T, F> {
     /// Touches no message but those it moves, unread, from the line into the ring.
     fn poll_end(&self) {
         self.fence_and_release();
+    }
+}
+
+impl<T, F: Flavor> PollWatch for Chan<T, F> {
+    /// Touches no message but those it moves, unread, from the line into the ring.
+    fn poll_over(&self, poller: &Poller<'_>) -> bool {
+        // The grant was made before the wake that led to this poll, or another poll follows; so a stale
+        // count is looked at again.
+        let senders = self.grants.load(Ordering::Acquire) > 0;
+        if senders {
+            self.look_for_due(poller);
+        }
+        let receivers = F::poll_over(self, poller);
+        self.own.load(Ordering::Relaxed) > 0 || receivers
     }
 }

@@ -6,6 +6,7 @@
 //! | 1 RX_GONE | nor by permits | receiver's drop | never |
 //! | 2 WAITING | a line of senders waits: claims go there | a sender, under the line's lock | whoever empties the line, under its lock |
 //! | 3 PARKED | the receiver sleeps | the receiver | the claim (or close) that brings it news, or the receiver itself |
+//! | — of many receivers | one of them waits | it, under the receivers' lock | whoever wakes the last one, under that lock |
 //! | 4–27 | permits held and grants not yet claimed | reserve, grant | permit sent or dropped |
 //! | 28–63 | tail: the position that the next message gets | every accepted message | |
 //!
@@ -16,7 +17,11 @@
 //! messages a second that takes a thread that is preempted between a load and an exchange for 19
 //! minutes and wakes up at the very message.
 
+use std::marker::PhantomData;
+
 use wakerun::sync::atomic::{AtomicU64, Ordering};
+
+use crate::flavor::Flavor;
 
 pub(crate) const CLOSED: u64 = 1;
 pub(crate) const RX_GONE: u64 = 1 << 1;
@@ -67,8 +72,14 @@ impl Word {
     /// One message more, which the receiver is to be woken for if it sleeps: whoever makes this
     /// transition owns the wake.
     #[inline]
-    fn bring(self) -> Self {
-        self.push().without(PARKED)
+    fn bring<F: Flavor>(self) -> Self {
+        self.push().with_news::<F>()
+    }
+
+    /// The one receiver is woken by whoever brings news; of many, each is told under their lock.
+    #[inline]
+    fn with_news<F: Flavor>(self) -> Self {
+        if F::MANY { self } else { self.without(PARKED) }
     }
 
     /// `count` permits more.
@@ -96,26 +107,27 @@ pub(crate) enum Claim {
 }
 
 /// The word, with the senders' copy of the receiver's position beside it.
-#[derive(Debug)]
 #[repr(align(64))]
-pub(crate) struct Gate {
+pub(crate) struct Gate<F> {
     word: AtomicU64,
     /// The position at which the channel is full, as a word with nothing else set, for a head that
     /// some sender has read. Old, it makes the channel look fuller than it is; then the true one is
     /// read. So the receiver's line is touched once in a bufferful.
     limit: AtomicU64,
     capacity: u64,
+    _flavor: PhantomData<fn() -> F>,
 }
 
 /// What keeps a claim from the short way: flags that refuse it, and permits, which have to be counted.
 const NOT_SIMPLE: u64 = (TAIL_ONE - 1) & !PARKED;
 
-impl Gate {
+impl<F: Flavor> Gate<F> {
     pub(crate) fn new(capacity: u64) -> Self {
         Self {
             word: AtomicU64::new(0),
             limit: AtomicU64::new(capacity << TAIL_SHIFT),
             capacity,
+            _flavor: PhantomData,
         }
     }
 
@@ -213,7 +225,7 @@ impl Gate {
         if word & NOT_SIMPLE != 0 || (limit.wrapping_sub(word) as i64) <= PARKED as i64 {
             return None;
         }
-        let new = Word(word).bring();
+        let new = Word(word).bring::<F>();
         // Orderings as in `update`.
         self.word
             .compare_exchange(word, new.0, Ordering::AcqRel, Ordering::Relaxed)
@@ -223,13 +235,13 @@ impl Gate {
 
     /// The long way to a position for a message, for a caller that goes to the line if there is none.
     pub(crate) fn claim(&self, head: &AtomicU64) -> Claim {
-        self.claim_or_line(1, head, Word::bring)
+        self.claim_or_line(1, head, Word::bring::<F>)
     }
 
     /// The long way to a position for a message, for a caller that reports `Full`.
     #[cold]
     pub(crate) fn try_claim(&self, head: &AtomicU64) -> Claim {
-        self.claim_exactly(1, head, Word::bring)
+        self.claim_exactly(1, head, Word::bring::<F>)
     }
 
     /// Claims `count` permits, for a caller that goes to the line if there is no room; brings no
@@ -246,8 +258,8 @@ impl Gate {
     /// Turns a permit into a position. Refused only when the receiver is gone.
     #[inline]
     pub(crate) fn claim_with_permit(&self) -> Claim {
-        let (before, changed) =
-            self.update(|word| (!word.has(RX_GONE)).then(|| Word(word.bring().0 - PERMIT_ONE)));
+        let (before, changed) = self
+            .update(|word| (!word.has(RX_GONE)).then(|| Word(word.bring::<F>().0 - PERMIT_ONE)));
         if changed {
             Claim::Claimed {
                 position: before.tail(),
@@ -258,22 +270,39 @@ impl Gate {
         }
     }
 
+    /// Turns as many of `permits` permits into positions as there are `messages`, and gives the rest
+    /// back: one exchange for all. Refused only when the receiver is gone.
+    ///
+    /// Returns the first position, the word before and the word afterwards.
+    pub(crate) fn claim_with_permits(
+        &self,
+        messages: u64,
+        permits: u64,
+    ) -> Option<(u64, Word, Word)> {
+        let next = |word: Word| {
+            let mut new = Word(word.0.wrapping_add(messages * TAIL_ONE) - permits * PERMIT_ONE);
+            if messages > 0 || (new.has(CLOSED) && new.permits() == 0) {
+                new = new.with_news::<F>();
+            }
+            new
+        };
+        let (before, changed) = self.update(|word| (!word.has(RX_GONE)).then(|| next(word)));
+        changed.then(|| (before.tail(), before, next(before)))
+    }
+
     /// Gives `count` permits back. Returns the word afterwards: WAITING asks for a release; if
     /// `wake` is set the channel was closed and has just become idle, and the receiver is the
     /// caller's to wake.
     #[inline]
     pub(crate) fn return_permits(&self, count: u64) -> (Word, bool) {
+        let ends = |new: Word| new.has(CLOSED) && new.permits() == 0;
         let next = |word: Word| {
             let new = Word(word.0 - count * PERMIT_ONE);
-            if new.has(CLOSED) && new.permits() == 0 {
-                new.without(PARKED)
-            } else {
-                new
-            }
+            if ends(new) { new.with_news::<F>() } else { new }
         };
         let (before, _) = self.update(|word| Some(next(word)));
         let after = next(before);
-        (after, before.has(PARKED) && !after.has(PARKED))
+        (after, before.has(PARKED) && ends(after))
     }
 
     /// Sets WAITING; under the line's lock. Returns the word as it is then.
@@ -290,7 +319,7 @@ impl Gate {
     /// A claim under the line's lock, past WAITING, of room that the caller has found. For a
     /// message; `wake` as in [`Claim::Claimed`].
     pub(crate) fn claim_in_line(&self) -> (u64, bool) {
-        let (before, _) = self.update(|word| Some(word.bring()));
+        let (before, _) = self.update(|word| Some(word.bring::<F>()));
         (before.tail(), before.has(PARKED))
     }
 
@@ -322,17 +351,17 @@ impl Gate {
         Word(self.word.fetch_or(PARKED, Ordering::SeqCst) | PARKED)
     }
 
-    /// The receiver takes PARKED back. `false`: somebody was faster, and owns the waker cell until
-    /// it acknowledges.
+    /// Clears PARKED: the receiver takes it back, or somebody brings it news without a claim. `true`: the
+    /// waker cell is the caller's; else somebody was faster, and owns the cell until it acknowledges.
     #[inline]
     pub(crate) fn take_parked(&self) -> bool {
         Word(self.word.fetch_and(!PARKED, Ordering::AcqRel)).has(PARKED)
     }
 
     /// Sets CLOSED (and RX_GONE, if so told); under the line's lock. `true`: PARKED was set, and the
-    /// waker cell is the caller's.
+    /// wake is the caller's.
     pub(crate) fn close(&self, flags: u64) -> bool {
-        let (before, _) = self.update(|word| Some(Word(word.0 | flags).without(PARKED)));
+        let (before, _) = self.update(|word| Some(Word(word.0 | flags).with_news::<F>()));
         before.has(PARKED)
     }
 }
@@ -340,10 +369,11 @@ impl Gate {
 #[cfg(all(test, not(wakerun_loom)))]
 mod tests {
     use super::*;
+    use crate::flavor::Mpsc;
 
     #[test]
     fn fields_do_not_touch_each_other() {
-        let gate = Gate::new(3);
+        let gate = Gate::<Mpsc>::new(3);
         let head = AtomicU64::new(0);
         assert_eq!(
             gate.claim_permits(2, &head),
@@ -377,7 +407,7 @@ mod tests {
 
     #[test]
     fn positions_wrap() {
-        let gate = Gate::new(2);
+        let gate = Gate::<Mpsc>::new(2);
         gate.word
             .store(POSITION_MASK << TAIL_SHIFT, Ordering::Relaxed);
         gate.limit
@@ -399,7 +429,7 @@ mod tests {
 
     #[test]
     fn closed_is_final() {
-        let gate = Gate::new(1);
+        let gate = Gate::<Mpsc>::new(1);
         let head = AtomicU64::new(0);
         assert!(!gate.close(CLOSED));
         assert_eq!(gate.try_claim(&head), Claim::Closed);
@@ -411,7 +441,7 @@ mod tests {
 
     #[test]
     fn the_last_permit_of_a_closed_channel_wakes_the_receiver() {
-        let gate = Gate::new(2);
+        let gate = Gate::<Mpsc>::new(2);
         let head = AtomicU64::new(0);
         let _ = gate.claim_permits(2, &head);
         assert!(!gate.close(CLOSED));

@@ -23,11 +23,15 @@
 //! instruction.
 #![warn(missing_docs)]
 
+pub mod bounded;
 mod chan;
 mod closed;
 pub mod error;
+mod flavor;
 mod gate;
+mod handle;
 mod line;
+pub mod mpmc;
 pub mod mpsc;
 mod parking;
 mod receive;

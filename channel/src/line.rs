@@ -1,15 +1,33 @@
-//! The line of waiting senders: nodes that live in their futures, linked under the channel's lock.
+//! A line of waiters: nodes that live in their futures, linked under a lock.
 //!
-//! | status | the node is | the message (of a send) is | who changes it |
-//! |---|---|---|---|
-//! | LINKED | in the line | in the node | under the lock only |
-//! | DONE | out | in the ring (`position`), may be withdrawn | final |
-//! | TAKEN | out | received | final |
-//! | GRANTED | out | — (of a reserve: the permits are counted) | final |
-//! | CLOSED | out | in the node | final |
+//! Senders and reservations stand in one line of a channel, the receivers of an mpmc channel in
+//! another.
+//!
+//! | status | mark | the node is | the message (of a send) is | who changes it |
+//! |---|---|---|---|---|
+//! | LINKED | waiting | in the line | in the node | under the lock only |
+//! | GRANTED_HERE | granted, due | in the line, passed over | — | under the lock only |
+//! | LAPSED | lapsed | in the line, passed over | — | under the lock only |
+//! | DONE | | out | in the ring (`position`), may be withdrawn | final |
+//! | TAKEN | | out | received | final |
+//! | GRANTED | | out | — (of a reserve: the permits are counted) | final |
+//! | CLOSED | | out | in the node | final |
 //!
 //! Whoever takes a node out stores its final status as the *last* touch: from then on its memory may
 //! go at any moment. The future reads the status without the lock.
+//!
+//! **Grants that lapse.** What is granted to a reservation of a task of our own runtime can be taken
+//! back while the task does not come for it, so its node keeps its place:
+//!
+//! | mark | what the node has | becomes |
+//! |---|---|---|
+//! | waiting | nothing | granted, in its turn |
+//! | granted | its permits, since epoch `g` of its task | claimed and out, when it is polled; due, when a poll of the task that began after `g` ends |
+//! | due | its permits still, as long as nobody else wants them | claimed and out, when it is polled; lapsed, when somebody waits |
+//! | lapsed | nothing, and is passed over | waiting at its old place, when it is polled |
+//!
+//! The first *waiting* node is remembered, so that those which are passed over cost nothing. Tickets
+//! tell which of two nodes comes first.
 
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -17,11 +35,14 @@ use std::task::Waker;
 
 use wakerun::sync::UnsafeCell;
 use wakerun::sync::atomic::{AtomicU32, Ordering};
+use wakerun::wake;
 
 /// What has become of a waiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     Linked,
+    GrantedHere,
+    Lapsed,
     Done,
     Taken,
     Granted,
@@ -33,6 +54,17 @@ const DONE: u32 = 1;
 const TAKEN: u32 = 2;
 const GRANTED: u32 = 3;
 const CLOSED: u32 = 4;
+const GRANTED_HERE: u32 = 5;
+const LAPSED: u32 = 6;
+
+/// How a linked node stands; the second table above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Waiting,
+    Granted { epoch: u64 },
+    Due,
+    Lapsed,
+}
 
 /// What a waiter waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,13 +73,15 @@ pub(crate) enum Wants {
     Send,
     /// So many permits.
     Permits(u64),
+    /// A receiver: that there is a message for it. A grant is the wake for one.
+    Message,
 }
 
 impl Wants {
     /// How much capacity that takes.
     pub(crate) fn count(self) -> u64 {
         match self {
-            Self::Send => 1,
+            Self::Send | Self::Message => 1,
             Self::Permits(count) => count,
         }
     }
@@ -60,6 +94,11 @@ struct Links<T> {
     next: Option<NonNull<Waiter<T>>>,
     waker: Option<Waker>,
     wants: Wants,
+    mark: Mark,
+    /// The waker is that of the task of ours that polls the future, so a grant can lapse.
+    own: bool,
+    /// Counts up along the line.
+    ticket: u64,
     /// Where the message was deposited; written before the status DONE.
     position: u64,
 }
@@ -80,8 +119,8 @@ impl<T> Waiter<T> {
         Self::new(MaybeUninit::new(value))
     }
 
-    /// A node for permits.
-    pub(crate) fn for_permits() -> Self {
+    /// A node for permits, or of a receiver.
+    pub(crate) fn without_value() -> Self {
         Self::new(MaybeUninit::uninit())
     }
 
@@ -94,11 +133,20 @@ impl<T> Waiter<T> {
         }
     }
 
+    /// Makes a node that has left its line ready for another time in it.
+    ///
+    /// For receivers: their future calls it, and no other thread knows the node.
+    pub(crate) fn reset(&self) {
+        self.status.store(LINKED, Ordering::Relaxed);
+    }
+
     /// The status; Acquire pairs with the last touch of whoever took the node out.
     #[inline]
     pub(crate) fn status(&self) -> Status {
         match self.status.load(Ordering::Acquire) {
             LINKED => Status::Linked,
+            GRANTED_HERE => Status::GrantedHere,
+            LAPSED => Status::Lapsed,
             DONE => Status::Done,
             TAKEN => Status::Taken,
             GRANTED => Status::Granted,
@@ -111,16 +159,22 @@ impl<T> Waiter<T> {
     /// # Safety
     /// The caller has taken the node out of the line, and does not touch it again.
     pub(crate) unsafe fn finish(node: NonNull<Self>, status: Status) {
+        // SAFETY: the future waits for this store before it lets go of its memory.
+        unsafe { node.as_ref() }.set_status(status);
+    }
+
+    /// Release: what was done for the waiter is seen by its future.
+    fn set_status(&self, status: Status) {
         let status = match status {
             Status::Linked => LINKED,
+            Status::GrantedHere => GRANTED_HERE,
+            Status::Lapsed => LAPSED,
             Status::Done => DONE,
             Status::Taken => TAKEN,
             Status::Granted => GRANTED,
             Status::Closed => CLOSED,
         };
-        // SAFETY: the future waits for this store before it lets go of its memory.
-        let node = unsafe { node.as_ref() };
-        node.status.store(status, Ordering::Release);
+        self.status.store(status, Ordering::Release);
     }
 
     /// Moves the message out.
@@ -184,6 +238,9 @@ impl<T> Waiter<T> {
             next: None,
             waker: None,
             wants: Wants::Send,
+            mark: Mark::Waiting,
+            own: false,
+            ticket: 0,
             position,
         };
         // SAFETY: handed on.
@@ -202,10 +259,20 @@ impl<T> Waiter<T> {
     }
 }
 
-/// The list, whose methods are called under the channel's lock.
+/// The list, whose methods are called under its lock.
 pub(crate) struct Line<T> {
     head: Option<NonNull<Waiter<T>>>,
     tail: Option<NonNull<Waiter<T>>>,
+    /// The first node that is marked waiting.
+    first: Option<NonNull<Waiter<T>>>,
+    next_ticket: u64,
+    /// Nodes marked granted or due.
+    granted: usize,
+    /// Nodes marked due.
+    due: usize,
+    lapsed: usize,
+    /// Nodes of tasks of ours.
+    own: usize,
 }
 
 // SAFETY: the nodes hold messages and wakers, which may move between threads; they are reached
@@ -217,23 +284,50 @@ impl<T> Line<T> {
         Self {
             head: None,
             tail: None,
+            first: None,
+            next_ticket: 0,
+            granted: 0,
+            due: 0,
+            lapsed: 0,
+            own: 0,
         }
     }
 
+    /// Whether nobody waits; nodes that are passed over do not count.
     pub(crate) fn is_empty(&self) -> bool {
-        self.head.is_none()
+        self.first.is_none()
+    }
+
+    /// How many grants are unclaimed here.
+    pub(crate) fn granted(&self) -> usize {
+        self.granted
+    }
+
+    /// How many of them anybody may have who wants them.
+    pub(crate) fn due(&self) -> usize {
+        self.due
+    }
+
+    /// How many nodes belong to tasks of ours.
+    pub(crate) fn own(&self) -> usize {
+        self.own
     }
 
     /// The first waiter and what it wants.
     #[inline]
     pub(crate) fn first(&self) -> Option<(NonNull<Waiter<T>>, Wants)> {
-        let head = self.head?;
-        // SAFETY: the head is linked.
-        let (_, wants) = unsafe { self.look(head) };
-        Some((head, wants))
+        let first = self.first?;
+        // SAFETY: the first is linked.
+        let wants = unsafe { Self::with(first, |links| links.wants) };
+        Some((first, wants))
     }
 
-    /// The waiter behind `node`, and what `node` wants.
+    /// The first node of all, those that are passed over among them.
+    pub(crate) fn front(&self) -> Option<NonNull<Waiter<T>>> {
+        self.head
+    }
+
+    /// The node behind `node`, what `node` wants, and its mark.
     ///
     /// # Safety
     /// `node` is linked in this line.
@@ -241,9 +335,9 @@ impl<T> Line<T> {
     pub(crate) unsafe fn look(
         &self,
         node: NonNull<Waiter<T>>,
-    ) -> (Option<NonNull<Waiter<T>>>, Wants) {
+    ) -> (Option<NonNull<Waiter<T>>>, Wants, Mark) {
         // SAFETY: handed on.
-        unsafe { Self::with(node, |links| (links.next, links.wants)) }
+        unsafe { Self::with(node, |links| (links.next, links.wants, links.mark)) }
     }
 
     /// Calls `f` with the links of a linked node.
@@ -258,18 +352,29 @@ impl<T> Line<T> {
         unsafe { node.with_links(f) }
     }
 
-    /// Puts a node at the end.
+    /// Puts a node at the end. `own`: the waker is that of the task of ours that is being polled.
     ///
     /// # Safety
-    /// The node has never been in a line, the caller is its future, it stays where it is, and is
-    /// removed before it goes, unless its status tells that somebody else has.
-    pub(crate) unsafe fn push(&mut self, node: NonNull<Waiter<T>>, wants: Wants, waker: Waker) {
+    /// The node is in no line, the caller is its future, it stays where it is, and is removed before
+    /// it goes, unless its status tells that somebody else has.
+    pub(crate) unsafe fn push(
+        &mut self,
+        node: NonNull<Waiter<T>>,
+        wants: Wants,
+        waker: Waker,
+        own: bool,
+    ) {
         let prev = self.tail.replace(node);
+        self.next_ticket += 1;
+        self.own += usize::from(own);
         let filled = Links {
             prev,
             next: None,
             waker: Some(waker),
             wants,
+            mark: Mark::Waiting,
+            own,
+            ticket: self.next_ticket,
             position: 0,
         };
         // SAFETY: alive: its future is about to wait.
@@ -281,6 +386,9 @@ impl<T> Line<T> {
             // SAFETY: the old end is linked.
             Some(prev) => unsafe { Self::with(prev, |links| links.next = Some(node)) },
         }
+        if self.first.is_none() {
+            self.first = Some(node);
+        }
     }
 
     /// Takes a node out. The waker comes along, to be woken or dropped after the lock.
@@ -290,11 +398,27 @@ impl<T> Line<T> {
     #[inline]
     pub(crate) unsafe fn remove(&mut self, node: NonNull<Waiter<T>>) -> Option<Waker> {
         // SAFETY: handed on.
-        let (prev, next, waker) = unsafe {
+        let (prev, next, waker, mark, own) = unsafe {
             Self::with(node, |links| {
-                (links.prev.take(), links.next.take(), links.waker.take())
+                let neighbours = (links.prev, links.next);
+                let waker = links.waker.take();
+                (neighbours.0, neighbours.1, waker, links.mark, links.own)
             })
         };
+        if own {
+            self.own -= 1;
+            self.uncount(mark);
+        } else if mark != Mark::Waiting {
+            self.uncount(mark);
+        }
+        if self.first == Some(node) {
+            // Those that are passed over stand before the first waiter, but for rare cases.
+            self.first = next;
+            if self.granted + self.lapsed > 0 {
+                // SAFETY: the neighbour of a linked node is linked.
+                self.first = unsafe { self.waiting_from(next) };
+            }
+        }
         match prev {
             None => self.head = next,
             // SAFETY: a linked node's neighbours are linked.
@@ -308,6 +432,144 @@ impl<T> Line<T> {
         waker
     }
 
+    /// The first waiting node from `node` on.
+    ///
+    /// # Safety
+    /// `node` is linked in this line, if there is one.
+    #[cold]
+    unsafe fn waiting_from(
+        &self,
+        mut node: Option<NonNull<Waiter<T>>>,
+    ) -> Option<NonNull<Waiter<T>>> {
+        while let Some(at) = node {
+            // SAFETY: handed on, or the neighbour of a linked node, which is linked.
+            let (behind, _, mark) = unsafe { self.look(at) };
+            if mark == Mark::Waiting {
+                break;
+            }
+            node = behind;
+        }
+        node
+    }
+
+    fn count(&mut self, mark: Mark) {
+        self.granted += usize::from(matches!(mark, Mark::Granted { .. } | Mark::Due));
+        self.due += usize::from(mark == Mark::Due);
+        self.lapsed += usize::from(mark == Mark::Lapsed);
+    }
+
+    fn uncount(&mut self, mark: Mark) {
+        self.granted -= usize::from(matches!(mark, Mark::Granted { .. } | Mark::Due));
+        self.due -= usize::from(mark == Mark::Due);
+        self.lapsed -= usize::from(mark == Mark::Lapsed);
+    }
+
+    /// Changes the mark of a node, and the status that its future reads.
+    ///
+    /// # Safety
+    /// `node` is linked in this line.
+    unsafe fn set_mark(&mut self, node: NonNull<Waiter<T>>, mark: Mark) {
+        // SAFETY: handed on.
+        let old = unsafe { Self::with(node, |links| std::mem::replace(&mut links.mark, mark)) };
+        self.uncount(old);
+        self.count(mark);
+        let status = match mark {
+            Mark::Waiting => Status::Linked,
+            Mark::Granted { .. } | Mark::Due => Status::GrantedHere,
+            Mark::Lapsed => Status::Lapsed,
+        };
+        // SAFETY: linked, hence alive.
+        unsafe { node.as_ref() }.set_status(status);
+    }
+
+    /// Grants the first waiter what it wants, at its place, if that can lapse or `always` says so.
+    /// Returns the waker to be woken. `None`: it cannot lapse, and is to be taken out.
+    ///
+    /// A waker of ours is cloned, which runs no foreign code; the node keeps it, and with it the
+    /// task's memory. Another one is taken out; the next poll of the future brings a new one.
+    ///
+    /// # Safety
+    /// `node` is the first waiter of this line.
+    pub(crate) unsafe fn grant_here(
+        &mut self,
+        node: NonNull<Waiter<T>>,
+        always: bool,
+    ) -> Option<Option<Waker>> {
+        // SAFETY: the first is linked.
+        let (waker, epoch) = unsafe {
+            Self::with(node, |links| {
+                if links.own {
+                    let waker = links.waker.clone();
+                    let epoch = waker.as_ref().and_then(wake::epoch_of);
+                    Some((waker, epoch.unwrap_or(0)))
+                } else {
+                    always.then(|| (links.waker.take(), 0))
+                }
+            })
+        }?;
+        // SAFETY: as above.
+        unsafe { self.set_mark(node, Mark::Granted { epoch }) };
+        // SAFETY: as above; it is found to be passed over.
+        self.first = unsafe { self.waiting_from(Some(node)) };
+        Some(waker)
+    }
+
+    /// Whether a grant of this node's is unclaimed though a poll of its task that began after the
+    /// grant is over, at the end of a poll of `poller`. The mark says so from now on.
+    ///
+    /// # Safety
+    /// `node` is linked in this line.
+    pub(crate) unsafe fn becomes_due(
+        &mut self,
+        node: NonNull<Waiter<T>>,
+        poller: &wake::Poller<'_>,
+    ) -> bool {
+        // SAFETY: handed on.
+        let due = unsafe {
+            Self::with(node, |links| {
+                let Mark::Granted { epoch } = links.mark else {
+                    return false;
+                };
+                // Even: granted between two polls, and the next one is over. Odd: granted during a
+                // poll, which may have passed the future already; the one after it is over.
+                let polls = poller.epoch().wrapping_sub(epoch);
+                links.own
+                    && polls >= 2 + (epoch & 1)
+                    && links.waker.as_ref().is_some_and(|waker| poller.owns(waker))
+            })
+        };
+        if due {
+            // SAFETY: handed on.
+            unsafe { self.set_mark(node, Mark::Due) };
+        }
+        due
+    }
+
+    /// A due grant is taken back: the node keeps its place, and is passed over. Returns what it had.
+    ///
+    /// # Safety
+    /// `node` is linked in this line, and its grant is due.
+    pub(crate) unsafe fn lapse(&mut self, node: NonNull<Waiter<T>>) -> Wants {
+        // SAFETY: handed on.
+        unsafe { self.set_mark(node, Mark::Lapsed) };
+        // SAFETY: handed on.
+        unsafe { Self::with(node, |links| links.wants) }
+    }
+
+    /// The node waits again, at its old place.
+    ///
+    /// # Safety
+    /// `node` is linked in this line, and not marked waiting.
+    pub(crate) unsafe fn wait_again(&mut self, node: NonNull<Waiter<T>>) {
+        // SAFETY: handed on.
+        unsafe { self.set_mark(node, Mark::Waiting) };
+        // SAFETY: linked; here and below.
+        let ticket = |node| unsafe { Self::with(node, |links| links.ticket) };
+        if self.first.is_none_or(|first| ticket(node) < ticket(first)) {
+            self.first = Some(node);
+        }
+    }
+
     /// Exchanges the waker of a node for one that wakes the task that polled last. The one that is
     /// not needed comes back, to be dropped after the lock.
     ///
@@ -317,9 +579,18 @@ impl<T> Line<T> {
         &mut self,
         node: NonNull<Waiter<T>>,
         waker: Waker,
+        own: bool,
     ) -> Option<Waker> {
         // SAFETY: handed on.
-        unsafe { Self::with(node, |links| links.waker.replace(waker)) }
+        let (old, was_own) = unsafe {
+            Self::with(node, |links| {
+                let was_own = std::mem::replace(&mut links.own, own);
+                (links.waker.replace(waker), was_own)
+            })
+        };
+        self.own -= usize::from(was_own);
+        self.own += usize::from(own);
+        old
     }
 
     /// Whether a node's waker wakes what `waker` wakes.

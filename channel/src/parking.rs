@@ -3,18 +3,20 @@
 use std::ptr::NonNull;
 use std::task::Waker;
 
+use wakerun::lock::LockGuard;
 use wakerun::panics::FirstPanic;
 use wakerun::sync::atomic::Ordering;
 use wakerun::wake::{self, Batch, Place};
 
 use crate::chan::{Chan, Served};
-use crate::gate::CLOSED;
-use crate::line::{Status, Waiter, Wants};
+use crate::flavor::Flavor;
+use crate::gate::{CLOSED, Word};
+use crate::line::{Line, Status, Waiter, Wants};
 
 /// What entering the line came to.
 #[must_use]
 pub(crate) enum Entered {
-    /// In the line.
+    /// In the line, or served there already: the status tells.
     Waiting,
     /// There was room after all: it is the caller's. For a message, a position to publish, with
     /// `wake` as in a claim; permits are counted. The waker is to be dropped after that, since its
@@ -28,8 +30,31 @@ pub(crate) enum Entered {
     Closed,
 }
 
-impl<T> Chan<T> {
-    /// Puts a waiter at the end of the line, unless there is room and nobody ahead.
+impl<T, F: Flavor> Chan<T, F> {
+    /// Makes it known that somebody waits, and looks once more: the word, and the head as it is then.
+    /// Under the line's lock, with nobody waiting.
+    pub(crate) fn begin_line(&self) -> (Word, u64) {
+        self.rx.waiting.store(true, Ordering::Relaxed);
+        let word = self.gate.set_waiting();
+        // Pairs with the receiver's fence between its head and its look at `waiting`: it sees the line,
+        // or this sees the room.
+        wakerun::sync::fence_after_locked();
+        (word, self.rx.head.load(Ordering::Acquire))
+    }
+
+    /// Claims the room that has been seen, past WAITING. A position, with `wake` as in a claim.
+    fn claim_for(&self, wants: Wants) -> (u64, bool) {
+        if wants == Wants::Send {
+            self.gate.claim_in_line()
+        } else {
+            self.gate.grant_in_line(wants.count());
+            (0, false)
+        }
+    }
+
+    /// Puts a waiter at the end of the line, unless there is room and nobody ahead. `own`: what is
+    /// granted to it may lapse, and `waker` is the own one of the task being polled, which this channel
+    /// watches.
     ///
     /// # Safety
     /// `waiter` has never been in a line, stays where it is, and goes only after
@@ -39,6 +64,7 @@ impl<T> Chan<T> {
         waiter: NonNull<Waiter<T>>,
         wants: Wants,
         waker: Waker,
+        own: bool,
     ) -> Entered {
         let mut line = self.line.lock();
         if self.gate.load().has(CLOSED) {
@@ -46,21 +72,11 @@ impl<T> Chan<T> {
             wake::recycle(waker);
             return Entered::Closed;
         }
+        let mut nudge = false;
         if line.is_empty() {
-            self.rx.waiting.store(true, Ordering::Relaxed);
-            let word = self.gate.set_waiting();
-            // Pairs with the receiver's fence between its head and its look at `waiting`: it sees
-            // the line, or this sees the room.
-            wakerun::sync::fence_after_locked();
-            let head = self.rx.head.load(Ordering::Acquire);
+            let (word, head) = self.begin_line();
             if word.used(head) + wants.count() <= self.gate.capacity() {
-                let (position, wake) = match wants {
-                    Wants::Send => self.gate.claim_in_line(),
-                    Wants::Permits(count) => {
-                        self.gate.grant_in_line(count);
-                        (0, false)
-                    }
-                };
+                let (position, wake) = self.claim_for(wants);
                 self.end_line();
                 drop(line);
                 return Entered::Claimed {
@@ -69,17 +85,44 @@ impl<T> Chan<T> {
                     waker,
                 };
             }
+            nudge = self.nudge(word, head, wants);
         }
         // SAFETY: handed on.
-        unsafe { line.push(waiter, wants, waker) };
+        unsafe { line.push(waiter, wants, waker, own) };
+        if own {
+            self.copy_counts(&line);
+        }
+        if nudge || line.due() > 0 {
+            self.after_entering(line, nudge);
+        }
         Entered::Waiting
     }
 
-    /// Lets a waiter wake the task that polled it last. `false`: it is not in the line any more.
+    /// Somebody new waits, and there is a receiver to be woken for that, or a due grant to be had.
+    #[cold]
+    #[inline(never)]
+    fn after_entering(&self, mut line: LockGuard<'_, Line<T>>, nudge: bool) {
+        let mut batch = Batch::new(Place::Tail);
+        let mut served = if line.due() > 0 {
+            self.lapse_due(&mut line, &mut batch)
+        } else {
+            Served::default()
+        };
+        served.messages += u32::from(nudge);
+        drop(line);
+        self.after_serving(served, &mut batch);
+    }
+
+    /// Lets a waiter wake the task that polled it last. `false`: it does not wait in the line (any more).
     ///
     /// # Safety
     /// The waiter is the caller's own and has entered this channel's line.
-    pub(crate) unsafe fn renew_waker(&self, waiter: NonNull<Waiter<T>>, waker: &Waker) -> bool {
+    pub(crate) unsafe fn renew_waker(
+        &self,
+        waiter: NonNull<Waiter<T>>,
+        waker: &Waker,
+        own: bool,
+    ) -> bool {
         // SAFETY: the caller's own.
         let status = || unsafe { waiter.as_ref() }.status();
         {
@@ -98,18 +141,19 @@ impl<T> Chan<T> {
         let linked = status() == Status::Linked;
         let unneeded = if linked {
             // SAFETY: linked, and the lock is held.
-            unsafe { line.set_waker(waiter, new) }
+            unsafe { line.set_waker(waiter, new, own) }
         } else {
             Some(new)
         };
+        self.copy_counts(&line);
         drop(line);
         drop(unneeded);
         linked
     }
 
-    /// Takes a waiter out of the line for good. Returns `Linked` if it stood there until now, or
-    /// the final status that it has got before. Panics of foreign code are the caller's to resume,
-    /// when it has dealt with the message.
+    /// Takes a waiter out of the line for good. Returns `Linked` if it waited there until now, `Granted`
+    /// if what it wants is counted for it, or the final status that it has got before. Panics of
+    /// foreign code are the caller's to resume, when it has dealt with the message or the permits.
     ///
     /// # Safety
     /// The waiter is the caller's own and has entered this channel's line.
@@ -120,12 +164,19 @@ impl<T> Chan<T> {
     ) -> Status {
         // SAFETY: the caller's own.
         let status = || unsafe { waiter.as_ref() }.status();
-        if status() != Status::Linked {
+        let is_final = |status| {
+            !matches!(
+                status,
+                Status::Linked | Status::GrantedHere | Status::Lapsed
+            )
+        };
+        if is_final(status()) {
             return status();
         }
         let mut line = self.line.lock();
-        if status() != Status::Linked {
-            return status();
+        let found = status();
+        if is_final(found) {
+            return found;
         }
         let was_first = line.first().is_some_and(|(first, _)| first == waiter);
         // SAFETY: linked, and the lock is held.
@@ -138,11 +189,71 @@ impl<T> Chan<T> {
             // The next one may want less than this one did.
             served = self.serve(&mut line, &mut batch);
         }
+        self.copy_counts(&line);
         drop(line);
         panics.catch(|| self.after_serving(served, &mut batch));
         if let Some(waker) = waker {
             panics.catch(|| wake::recycle(waker));
         }
-        Status::Linked
+        if found == Status::GrantedHere {
+            Status::Granted
+        } else {
+            Status::Linked
+        }
+    }
+
+    /// A reservation that stands in the line, granted or lapsed, is polled: `Granted` if what it wants
+    /// is its own now, and it is out of the line; `Closed` likewise; `Linked` if it waits again at its old
+    /// place.
+    ///
+    /// # Safety
+    /// The waiter is the caller's own and has entered this channel's line for permits.
+    #[cold]
+    pub(crate) unsafe fn claim_grant(&self, waiter: NonNull<Waiter<T>>) -> Status {
+        // SAFETY: the caller's own.
+        let status = || unsafe { waiter.as_ref() }.status();
+        let mut waker = None;
+        let mut batch = Batch::new(Place::Tail);
+        let mut served = Served::default();
+        let mut line = self.line.lock();
+        let mut found = status();
+        if found == Status::Lapsed {
+            // SAFETY: linked; the lock is held.
+            let (_, wants, _) = unsafe { line.look(waiter) };
+            let nobody = line.is_empty();
+            // SAFETY: as above.
+            unsafe { line.wait_again(waiter) };
+            found = Status::Linked;
+            let first = line.first().is_some_and(|(first, _)| first == waiter);
+            let (word, head) = if nobody {
+                self.begin_line()
+            } else {
+                (self.gate.load(), self.rx.head.load(Ordering::Acquire))
+            };
+            if first && word.used(head) + wants.count() <= self.gate.capacity() {
+                let _ = self.claim_for(wants);
+                found = Status::GrantedHere;
+            } else if line.due() > 0 {
+                // Others do not come for theirs.
+                served = self.lapse_due(&mut line, &mut batch);
+                found = status();
+            }
+        }
+        if found == Status::GrantedHere {
+            found = Status::Granted;
+            // SAFETY: linked, and the lock is held.
+            waker = unsafe { line.remove(waiter) };
+            if line.is_empty() {
+                self.end_line();
+            }
+        }
+        self.copy_counts(&line);
+        drop(line);
+        if let Some(waker) = waker {
+            // One of our own: no foreign code.
+            wake::recycle(waker);
+        }
+        self.after_serving(served, &mut batch);
+        found
     }
 }

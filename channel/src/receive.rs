@@ -10,13 +10,14 @@ use wakerun::sync::{spin_loop, thread};
 use wakerun::wake::{self, Batch, Place};
 
 use crate::chan::Chan;
+use crate::flavor::{Flavor, Mpsc};
 use crate::gate::{CLOSED, POSITION_MASK, Word};
 use crate::line::{Status, Wants};
 use crate::ring::{Message, NOWHERE};
 
 /// How often the receiver looks again for a message that is being written: a memcpy's time. Models
 /// have no time, and each look costs them dear.
-const SPINS: u32 = if cfg!(wakerun_loom) { 1 } else { 32 };
+pub(crate) const SPINS: u32 = if cfg!(wakerun_loom) { 1 } else { 32 };
 
 /// What a look at the queue found.
 pub(crate) enum Take<T> {
@@ -49,7 +50,7 @@ impl<T> Cursor<T> {
 
     /// Takes the next message, if it is there.
     #[inline(always)]
-    pub(crate) fn take(&mut self, chan: &Arc<Chan<T>>) -> Take<T> {
+    pub(crate) fn take(&mut self, chan: &Arc<Chan<T, Mpsc>>) -> Take<T> {
         // SAFETY: the cursor is the receiver's, and moves on from each position it has taken.
         match unsafe { chan.ring.take(self.head) } {
             Some(Message::Value(value)) => {
@@ -65,7 +66,7 @@ impl<T> Cursor<T> {
     }
 
     #[inline(always)]
-    fn advance(&mut self, chan: &Chan<T>) {
+    fn advance(&mut self, chan: &Chan<T, Mpsc>) {
         self.head = self.head.wrapping_add(1) & POSITION_MASK;
         // Release: the slot has been read before a sender that sees this writes to it again.
         chan.rx.head.store(self.head, Ordering::Release);
@@ -74,7 +75,7 @@ impl<T> Cursor<T> {
     /// A slot has become free, and there is a line, or nobody else will make the fence that makes
     /// "no line" the truth.
     #[inline(never)]
-    fn after_take(&mut self, chan: &Chan<T>, value: T) -> Take<T> {
+    fn after_take(&mut self, chan: &Chan<T, Mpsc>, value: T) -> Take<T> {
         // Pairs with the locked instruction of a parking sender. If the line has been seen already,
         // taking its lock is what it takes.
         if !chan.rx.waiting.load(Ordering::Relaxed) {
@@ -87,7 +88,7 @@ impl<T> Cursor<T> {
     }
 
     /// Serves the line with a message in hand, which a panicking waker must not lose.
-    fn release(&mut self, chan: &Chan<T>, value: T) -> Take<T> {
+    fn release(&mut self, chan: &Chan<T, Mpsc>, value: T) -> Take<T> {
         let in_hand = InHand::new(self, value);
         let mut batch = Batch::new(Place::Tail);
         let served = chan.serve_as_receiver(&mut chan.line.lock(), &mut batch);
@@ -98,7 +99,7 @@ impl<T> Cursor<T> {
     /// A message that its sender has withdrawn: its capacity comes back, and it is dropped.
     #[cold]
     #[inline(never)]
-    fn discard(&mut self, chan: &Arc<Chan<T>>, value: T) -> Take<T> {
+    fn discard(&mut self, chan: &Arc<Chan<T, Mpsc>>, value: T) -> Take<T> {
         let mut withdrawn = value;
         loop {
             self.advance(chan);
@@ -118,7 +119,7 @@ impl<T> Cursor<T> {
 
     /// The ring has nothing: looks at the stash and the line, then for the end.
     #[inline(never)]
-    fn take_beyond_ring(&mut self, chan: &Arc<Chan<T>>) -> Take<T> {
+    fn take_beyond_ring(&mut self, chan: &Arc<Chan<T, Mpsc>>) -> Take<T> {
         if let Some(stash) = self.stash.take() {
             let (value, head) = *stash;
             self.head = head;
@@ -154,7 +155,7 @@ impl<T> Cursor<T> {
 
     /// The ring is empty and senders wait: takes the message of the first one straight out of the
     /// line, and serves those behind it, in one critical section.
-    fn take_from_line(&mut self, chan: &Chan<T>) -> FromLine<T> {
+    fn take_from_line(&mut self, chan: &Chan<T, Mpsc>) -> FromLine<T> {
         let mut batch = Batch::new(Place::Tail);
         let mut line = chan.line.lock();
         let word = chan.gate.load();
@@ -172,7 +173,7 @@ impl<T> Cursor<T> {
             // SAFETY: a linked send's message is in its node, and leaves it here.
             taken = Some(InHand::new(self, unsafe { waiter.take_value() }));
             // SAFETY: linked, and its message has been taken.
-            unsafe { Chan::take_out(&mut line, node, Status::Taken, &mut batch) };
+            unsafe { Chan::<T, Mpsc>::take_out(&mut line, node, Status::Taken, &mut batch) };
         }
         let served = chan.serve_as_receiver(&mut line, &mut batch);
         drop(line);
@@ -185,12 +186,16 @@ impl<T> Cursor<T> {
 
     /// Waits for the message that is being written at the head. Only a thread that has lost its core
     /// in the middle of a copy makes this long.
-    pub(crate) fn wait_published(&self, chan: &Chan<T>) {
+    pub(crate) fn wait_published(&self, chan: &Chan<T, Mpsc>) {
         wait_until(|| chan.ring.is_published(self.head));
     }
 
     #[inline(always)]
-    pub(crate) fn poll(&mut self, chan: &Arc<Chan<T>>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+    pub(crate) fn poll(
+        &mut self,
+        chan: &Arc<Chan<T, Mpsc>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<T>> {
         if !wake::spend_budget() {
             return self.poll_exhausted(chan, cx);
         }
@@ -207,7 +212,11 @@ impl<T> Cursor<T> {
     /// The budget is used up: yields if there is something to receive, else sleeps as usual.
     #[cold]
     #[inline(never)]
-    fn poll_exhausted(&mut self, chan: &Arc<Chan<T>>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+    fn poll_exhausted(
+        &mut self,
+        chan: &Arc<Chan<T, Mpsc>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<T>> {
         if self.stash.is_some()
             || chan.ring.is_published(self.head)
             || chan.rx.waiting.load(Ordering::Relaxed)
@@ -221,37 +230,39 @@ impl<T> Cursor<T> {
 
     /// Nothing at the first look: prepares to sleep, and looks again.
     #[inline(never)]
-    fn poll_empty(&mut self, chan: &Arc<Chan<T>>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+    fn poll_empty(&mut self, chan: &Arc<Chan<T, Mpsc>>, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let mut line_looked_at = false;
-        if !chan.rx.cell.is_free() && chan.gate.take_parked() {
+        if !chan.rx.side.is_free() && chan.gate.take_parked() {
             // An earlier sleep that no news has ended.
-            chan.rx.cell.acknowledge();
+            chan.rx.side.acknowledge();
         }
         loop {
-            if !self.settle(chan) || !chan.rx.cell.is_free() {
+            if !self.settle(chan) || !chan.rx.side.is_free() {
                 // A sender that has lost its core holds a slot or the waker. Come again soon.
                 spin_loop();
                 wake::force_yield(cx);
                 return Poll::Pending;
             }
             // SAFETY: the receiver, and the cell is free.
-            let old = unsafe { chan.rx.cell.set(cx.waker()) };
+            let old = unsafe { chan.rx.side.set(cx.waker()) };
             drop(old);
-            chan.rx.cell.begin_park();
+            chan.rx.side.begin_park();
             let word = chan.gate.set_parked();
             // Pairs with the locked instruction of a parking sender: it sees the head, or this sees
             // `waiting`. So the receives of this poll owe no fence any more.
             wakerun::sync::fence_after_locked();
             wake::cancel_deferred(chan);
-            // A line that has been looked at since the last receive waits for permits to come back,
-            // and whoever gives one back serves it.
-            let line = !line_looked_at && chan.rx.waiting.load(Ordering::Relaxed);
+            // Of a line that has been looked at since the last receive, the first wants more room than
+            // there is, and who makes room serves it; unless a message has become the first meanwhile.
+            // What becomes the first from now on finds PARKED.
+            let line = chan.rx.waiting.load(Ordering::Relaxed)
+                && !(line_looked_at && chan.starts_with_permits());
             if word.tail() == self.head && !line && !may_have_ended(chan, word) {
                 return Poll::Pending;
             }
             let taken_back = chan.gate.take_parked();
             if taken_back {
-                chan.rx.cell.acknowledge();
+                chan.rx.side.acknowledge();
             }
             match self.take(chan) {
                 Take::Value(value) => return Poll::Ready(Some(value)),
@@ -266,7 +277,7 @@ impl<T> Cursor<T> {
 
     /// Waits a moment for a sender that is between its claim and the end of its write. `false`: it
     /// takes longer than a memcpy.
-    fn settle(&self, chan: &Chan<T>) -> bool {
+    fn settle(&self, chan: &Chan<T, Mpsc>) -> bool {
         for _ in 0..SPINS {
             if chan.gate.load().tail() == self.head || chan.ring.is_published(self.head) {
                 return true;
@@ -277,7 +288,7 @@ impl<T> Cursor<T> {
     }
 
     /// The receiver is gone and the channel closed to all: drops what is queued, and the waker.
-    pub(crate) fn drain(&mut self, chan: &Chan<T>, panics: &mut FirstPanic) {
+    pub(crate) fn drain(&mut self, chan: &Chan<T, Mpsc>, panics: &mut FirstPanic) {
         if let Some(stash) = self.stash.take() {
             let (value, head) = *stash;
             self.head = head;
@@ -292,16 +303,16 @@ impl<T> Cursor<T> {
             self.advance(chan);
             panics.catch(|| drop(message));
         }
-        wait_until(|| chan.rx.cell.is_free());
+        wait_until(|| chan.rx.side.is_free());
         // SAFETY: free, and this is the receiver.
-        let waker = unsafe { chan.rx.cell.take() };
+        let waker = unsafe { chan.rx.side.take() };
         panics.catch(|| drop(waker));
     }
 }
 
 /// Waits for a sender that is a few instructions from what `done` asks for: spins, then lets it have
 /// the core.
-fn wait_until(done: impl Fn() -> bool) {
+pub(crate) fn wait_until(done: impl Fn() -> bool) {
     let mut spins = 0;
     while !done() {
         if spins < SPINS {
@@ -325,7 +336,7 @@ enum FromLine<T> {
 /// Whether nothing more seems to come, for a word whose tail is at the head: closed, no permit out, no
 /// line. When all senders are gone, permits that are still out have been leaked; and what stands in
 /// the line are leaked sends, which are yet to be taken.
-fn may_have_ended<T>(chan: &Chan<T>, word: Word) -> bool {
+pub(crate) fn may_have_ended<T, F: Flavor>(chan: &Chan<T, F>, word: Word) -> bool {
     word.has(CLOSED)
         && (word.permits() == 0 || chan.senders.load(Ordering::Acquire) == 0)
         && !chan.rx.waiting.load(Ordering::Acquire)
@@ -333,7 +344,7 @@ fn may_have_ended<T>(chan: &Chan<T>, word: Word) -> bool {
 
 /// Leaves the fence that a receive owes to the end of the poll. `false`: make it now.
 #[inline(always)]
-fn defer_fence<T>(chan: &Arc<Chan<T>>) -> bool {
+pub(crate) fn defer_fence<T, F: Flavor>(chan: &Arc<Chan<T, F>>) -> bool {
     // SAFETY: `poll_end` and the drop of `Chan` touch no message's borrowed data.
     unsafe { wake::defer_to_poll_end_unchecked(chan) }
 }

@@ -173,6 +173,14 @@ pub(crate) fn is_current_task(header: NonNull<Header>) -> bool {
     LOCAL.with(|local| local.task.get() == Some(header))
 }
 
+/// Calls `f` with the task whose poll is going on.
+pub(crate) fn with_current_task<R>(f: impl FnOnce(Option<&Header>) -> R) -> R {
+    LOCAL.with(|local| {
+        // SAFETY: the poll in progress keeps the task.
+        f(local.task.get().map(|header| unsafe { header.as_ref() }))
+    })
+}
+
 /// The task whose poll is going on.
 #[inline]
 pub(crate) fn current_task() -> Option<crate::wake::TaskRef> {

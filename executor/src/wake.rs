@@ -11,7 +11,8 @@
 //! - **once a poll**: [`defer_to_poll_end`] does work, such as the full fence of a handshake, when
 //!   the poll is over instead of once an operation;
 //! - **fairness**: [`poll_budget`] makes a task that always finds its primitives ready yield;
-//! - **epochs**: [`TaskRef::epoch`] tells whether a task has been polled since.
+//! - **epochs**: [`TaskRef::epoch`] and [`watch_polls`] tell whether a task has been polled since, so
+//!   that what was granted to a task which does not come for it can be taken back.
 //!
 //! Everything works off the runtime, too, with any executor's wakers: then a placed wake is a wake,
 //! a deferral is refused, and the budget is without limit.
@@ -34,6 +35,7 @@ mod batch;
 mod poll_end;
 mod task_ref;
 mod wakeup;
+mod watch;
 
 pub use crate::runtime::block_on_thread;
 pub use batch::{BATCH, Batch};
@@ -42,6 +44,7 @@ pub use poll_end::{
 };
 pub use task_ref::{TaskRef, current_task};
 pub use wakeup::Wakeup;
+pub use watch::{PollWatch, Poller, epoch_of, is_own_waker, watch_polls, watch_polls_unchecked};
 
 pub use crate::scheduler::Place;
 

@@ -27,39 +27,49 @@
 //! });
 //! ```
 
-mod closed;
-mod permit;
 mod receiver;
 mod recv;
-mod reserve;
-mod send;
-mod sender;
-mod weak;
 
+pub use crate::bounded::MAX_CAPACITY;
 pub use crate::error;
-pub use permit::Permit;
 pub use receiver::Receiver;
-pub use sender::Sender;
-pub use weak::WeakSender;
 
-use closed::Closed;
 use recv::{Recv, RecvMany};
-use reserve::Reserve;
-use send::Send;
+
+use crate::bounded::{self, Mpsc};
+
+/// Sends messages into a channel; clone it for more senders. See [`bounded::Sender`].
+pub type Sender<T> = bounded::Sender<T, Mpsc>;
+
+/// Room for one message, in hand. See [`bounded::Permit`].
+pub type Permit<'a, T> = bounded::Permit<'a, T, Mpsc>;
+
+/// Room for one message, in hand, with its sender. See [`bounded::OwnedPermit`].
+pub type OwnedPermit<T> = bounded::OwnedPermit<T, Mpsc>;
+
+/// Room for several messages, in hand. See [`bounded::PermitIterator`].
+pub type PermitIterator<'a, T> = bounded::PermitIterator<'a, T, Mpsc>;
+
+/// A sender that does not keep the channel open. See [`bounded::WeakSender`].
+pub type WeakSender<T> = bounded::WeakSender<T, Mpsc>;
 
 /// The futures of the handles' methods, by name. Apart, so that `mpsc::*` does not hide the prelude's
 /// `Send`.
 pub mod future {
-    pub use super::closed::Closed;
     pub use super::recv::{Recv, RecvMany};
-    pub use super::reserve::Reserve;
-    pub use super::send::Send;
+    use crate::bounded::{self, Mpsc};
+
+    /// See [`bounded::Closed`].
+    pub type Closed<'a, T> = bounded::Closed<'a, T, Mpsc>;
+    /// See [`bounded::Reserve`].
+    pub type Reserve<'a, T> = bounded::Reserve<'a, T, Mpsc>;
+    /// See [`bounded::ReserveMany`].
+    pub type ReserveMany<'a, T> = bounded::ReserveMany<'a, T, Mpsc>;
+    /// See [`bounded::ReserveOwned`].
+    pub type ReserveOwned<T> = bounded::ReserveOwned<T, Mpsc>;
+    /// See [`bounded::Send`].
+    pub type Send<'a, T> = bounded::Send<'a, T, Mpsc>;
 }
-
-use crate::chan::Chan;
-
-/// The largest capacity of a channel: 16,777,215 messages.
-pub const MAX_CAPACITY: usize = crate::gate::MAX_CAPACITY;
 
 /// A channel for `capacity` messages.
 ///
@@ -79,19 +89,6 @@ pub const MAX_CAPACITY: usize = crate::gate::MAX_CAPACITY;
 /// ```
 #[track_caller]
 pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-    assert!(
-        capacity > 0,
-        "a channel needs a capacity of at least 1 message"
-    );
-    assert!(
-        capacity <= MAX_CAPACITY,
-        "a capacity of {capacity} messages is more than the maximum of {MAX_CAPACITY}"
-    );
-    let Some(chan) = Chan::new(capacity) else {
-        panic!(
-            "there is no memory for a channel of {capacity} messages of {} bytes",
-            size_of::<T>()
-        )
-    };
+    let chan = bounded::new_channel(capacity);
     (Sender::new(chan.clone()), Receiver::new(chan))
 }

@@ -12,6 +12,7 @@ use wakerun::sync::atomic::Ordering;
 use super::{Recv, RecvMany};
 use crate::chan::Chan;
 use crate::error::TryRecvError;
+use crate::flavor::Mpsc;
 use crate::gate::{CLOSED, RX_GONE};
 use crate::receive::{Cursor, Take};
 
@@ -28,7 +29,7 @@ use crate::receive::{Cursor, Take};
 /// assert!(tx.try_send(3).unwrap_err().is_closed());
 /// ```
 pub struct Receiver<T> {
-    chan: Arc<Chan<T>>,
+    chan: Arc<Chan<T, Mpsc>>,
     cursor: Cursor<T>,
 }
 
@@ -42,7 +43,7 @@ impl<T> std::panic::UnwindSafe for Receiver<T> {}
 impl<T> std::panic::RefUnwindSafe for Receiver<T> {}
 
 impl<T> Receiver<T> {
-    pub(super) fn new(chan: Arc<Chan<T>>) -> Self {
+    pub(super) fn new(chan: Arc<Chan<T, Mpsc>>) -> Self {
         Self {
             chan,
             cursor: Cursor::new(),
@@ -175,7 +176,7 @@ impl<T> Receiver<T> {
     /// ```
     #[track_caller]
     pub fn blocking_recv(&mut self) -> Option<T> {
-        super::recv::assert_may_block("blocking_recv");
+        crate::handle::assert_may_block("blocking_recv");
         match self.try_recv() {
             Ok(value) => Some(value),
             Err(TryRecvError::Disconnected) => None,
@@ -256,6 +257,6 @@ impl<T> Drop for Receiver<T> {
 
 impl<T> fmt::Debug for Receiver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        super::recv::debug(f, "Receiver", &self.chan)
+        crate::handle::debug(f, "Receiver", &self.chan)
     }
 }

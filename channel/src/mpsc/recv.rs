@@ -1,4 +1,4 @@
-//! The futures of the receiver, and what its handle shares with the senders'.
+//! The futures of the receiver.
 
 use std::fmt;
 use std::future::Future;
@@ -6,7 +6,6 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::Receiver;
-use crate::chan::Chan;
 
 /// The future of [`Receiver::recv`].
 ///
@@ -75,24 +74,4 @@ impl<T> fmt::Debug for RecvMany<'_, T> {
             .field("limit", &self.limit)
             .finish_non_exhaustive()
     }
-}
-
-/// # Panics
-/// Where blocking the thread would block the tasks that it runs.
-#[track_caller]
-pub(super) fn assert_may_block(name: &str) {
-    assert!(
-        !wakerun::wake::must_not_block(),
-        "`{name}` was called inside a wakerun task or `block_on`, where it would block a thread \
-         that has tasks to run; use the async form and `.await` it"
-    );
-}
-
-/// What the handles show.
-pub(super) fn debug<T>(f: &mut fmt::Formatter<'_>, name: &str, chan: &Chan<T>) -> fmt::Result {
-    f.debug_struct(name)
-        .field("len", &chan.len())
-        .field("max_capacity", &chan.gate.capacity())
-        .field("closed", &chan.is_closed())
-        .finish_non_exhaustive()
 }

@@ -167,6 +167,16 @@ impl Spec {
             }
         }
         self.receiver_woken |= self.parked && self.ended();
+        self.nudge();
+    }
+
+    /// A message that can be taken straight from the line, since permits hold all capacity, is news.
+    fn nudge(&mut self) {
+        let takeable = self.line.front().is_some_and(|id| {
+            let waits = self.waiters.get(id).map(|waiter| waiter.kind);
+            matches!(waits, None | Some(Kind::Send(_)))
+        });
+        self.receiver_told |= self.parked && takeable && self.queue.is_empty();
     }
 
     fn shut(&mut self) {
@@ -241,6 +251,7 @@ impl Spec {
                 }
                 (Outcome::Full, _) => {
                     self.line.push_back(id);
+                    self.nudge();
                     (State::Waiting, Outcome::Pending)
                 }
                 (outcome, _) => (State::Refused, outcome),

@@ -311,6 +311,8 @@ impl Worker {
             }
         };
         self.end_poll();
+        // SAFETY: RUNNING is given back below.
+        unsafe { header.poll_over(over) };
         self.count_poll();
         if over {
             self.finish(task);

@@ -6,9 +6,11 @@ use std::task::Waker;
 
 use super::Id;
 use super::state::{Start, State};
+use super::watches::Watches;
 use crate::scheduler::Shared;
 use crate::sync::UnsafeCell;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::wake::Poller;
 
 /// What a task of a concrete future can be asked to do.
 pub(crate) struct VTable {
@@ -57,6 +59,8 @@ pub(crate) struct Header {
     pub(crate) vtable: &'static VTable,
     pub(crate) shared: Arc<Shared>,
     pub(crate) links: UnsafeCell<Links>,
+    /// Touched by the poller only.
+    pub(crate) watches: UnsafeCell<Watches>,
     /// Which shard of the list holds the task.
     pub(crate) shard: usize,
     pub(crate) id: Id,
@@ -80,6 +84,7 @@ impl Header {
             vtable,
             shared,
             links: UnsafeCell::new(Links::default()),
+            watches: UnsafeCell::new(Watches::default()),
             shard,
             id,
             name,
@@ -104,6 +109,41 @@ impl Header {
         // A load is cheaper than making the line dirty.
         if !self.is_at_home(worker) {
             self.worker.store(worker as u32, Ordering::Relaxed);
+        }
+    }
+
+    /// Tells those who watch this task that a poll is over, and, if it was the last one, lets them go.
+    ///
+    /// # Safety
+    /// The caller holds RUNNING, and no poll is going on.
+    #[inline]
+    pub(crate) unsafe fn poll_over(&self, last: bool) {
+        // SAFETY: the holder of RUNNING is the poller, and alone has the watches.
+        let empty = self
+            .watches
+            .with(|watches| unsafe { (*watches).is_empty() });
+        if !empty {
+            // SAFETY: handed on.
+            unsafe { self.tell_watches(last) };
+        }
+    }
+
+    /// # Safety
+    /// As [`poll_over`](Self::poll_over).
+    #[cold]
+    #[inline(never)]
+    unsafe fn tell_watches(&self, last: bool) {
+        // Taken out for the calls, which may wake.
+        // SAFETY: as above.
+        let mut watches = self
+            .watches
+            .with_mut(|watches| std::mem::take(unsafe { &mut *watches }));
+        watches.poll_over(&Poller::new(self));
+        if last {
+            watches.clear();
+        } else {
+            // SAFETY: as above; nobody adds one between two polls.
+            self.watches.with_mut(|mine| unsafe { *mine = watches });
         }
     }
 

@@ -23,6 +23,7 @@ mod loom_tests;
 pub(crate) mod owned;
 pub(crate) mod state;
 pub(crate) mod waker;
+pub(crate) mod watches;
 mod yield_now;
 
 pub use builder::Builder;

@@ -6,24 +6,25 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::Sender;
+use crate::flavor::{Flavor, Mpsc};
 
 /// The future of [`Sender::closed`].
 ///
 /// # Cancel safety
 /// Dropping it has no effect.
 #[must_use = "futures do nothing unless you `.await` or poll them"]
-pub struct Closed<'a, T> {
-    sender: &'a Sender<T>,
+pub struct Closed<'a, T, F: Flavor = Mpsc> {
+    sender: &'a Sender<T, F>,
     key: Option<u64>,
 }
 
-impl<'a, T> Closed<'a, T> {
-    pub(super) fn new(sender: &'a Sender<T>) -> Self {
+impl<'a, T, F: Flavor> Closed<'a, T, F> {
+    pub(super) fn new(sender: &'a Sender<T, F>) -> Self {
         Self { sender, key: None }
     }
 }
 
-impl<T> Future for Closed<'_, T> {
+impl<T, F: Flavor> Future for Closed<'_, T, F> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -45,7 +46,7 @@ impl<T> Future for Closed<'_, T> {
     }
 }
 
-impl<T> Drop for Closed<'_, T> {
+impl<T, F: Flavor> Drop for Closed<'_, T, F> {
     fn drop(&mut self) {
         if let Some(key) = self.key {
             self.sender.chan().closed_waiters.remove(key);
@@ -53,7 +54,7 @@ impl<T> Drop for Closed<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for Closed<'_, T> {
+impl<T, F: Flavor> fmt::Debug for Closed<'_, T, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Closed").finish_non_exhaustive()
     }

@@ -5,9 +5,13 @@ use std::sync::Arc;
 
 use wakerun::sync::atomic::Ordering;
 
-use super::{Closed, Permit, Reserve, Send, WeakSender};
+use super::{
+    Closed, OwnedPermit, Permit, PermitIterator, Reserve, ReserveMany, ReserveOwned, Send,
+    WeakSender,
+};
 use crate::chan::Chan;
-use crate::error::{SendError, TrySendError};
+use crate::error::{SendError, TryReserveError, TrySendError};
+use crate::flavor::{Flavor, Mpsc};
 use crate::gate::Claim;
 
 /// Sends messages into a channel; clone it for more senders.
@@ -21,28 +25,28 @@ use crate::gate::Claim;
 /// assert_eq!(rx.blocking_recv(), Some("hello"));
 /// assert_eq!(rx.blocking_recv(), None);
 /// ```
-pub struct Sender<T> {
-    chan: Arc<Chan<T>>,
+pub struct Sender<T, F: Flavor = Mpsc> {
+    chan: Arc<Chan<T, F>>,
 }
 
 // SAFETY: a sender moves `T`s to the receiver's thread and hands out none; the parts of the channel
 // that it touches are atomics, locked, or claimed.
-unsafe impl<T: std::marker::Send> std::marker::Send for Sender<T> {}
+unsafe impl<T: std::marker::Send, F: Flavor> std::marker::Send for Sender<T, F> {}
 // SAFETY: as above; all methods take `&self` and claim what they write.
-unsafe impl<T: std::marker::Send> Sync for Sender<T> {}
+unsafe impl<T: std::marker::Send, F: Flavor> Sync for Sender<T, F> {}
 
-impl<T> Unpin for Sender<T> {}
-impl<T> std::panic::UnwindSafe for Sender<T> {}
-impl<T> std::panic::RefUnwindSafe for Sender<T> {}
+impl<T, F: Flavor> Unpin for Sender<T, F> {}
+impl<T, F: Flavor> std::panic::UnwindSafe for Sender<T, F> {}
+impl<T, F: Flavor> std::panic::RefUnwindSafe for Sender<T, F> {}
 
-impl<T> Sender<T> {
+impl<T, F: Flavor> Sender<T, F> {
     /// Takes over a counted sender.
-    pub(super) fn new(chan: Arc<Chan<T>>) -> Self {
+    pub(crate) fn new(chan: Arc<Chan<T, F>>) -> Self {
         Self { chan }
     }
 
     #[inline]
-    pub(super) fn chan(&self) -> &Chan<T> {
+    pub(crate) fn chan(&self) -> &Arc<Chan<T, F>> {
         &self.chan
     }
 
@@ -55,7 +59,7 @@ impl<T> Sender<T> {
     /// If the channel is closed, or is closed while the message waits; it comes back.
     ///
     /// # Cancel safety
-    /// See [`future::Send`](super::future::Send).
+    /// See [`Send`](super::Send).
     ///
     /// ```
     /// # wakerun::block_on(async {
@@ -65,7 +69,7 @@ impl<T> Sender<T> {
     /// # });
     /// ```
     #[inline]
-    pub fn send(&self, value: T) -> Send<'_, T> {
+    pub fn send(&self, value: T) -> Send<'_, T, F> {
         Send::new(self, value)
     }
 
@@ -86,14 +90,23 @@ impl<T> Sender<T> {
             unsafe { self.chan.publish(position, wake, value) };
             return Ok(());
         }
-        match self.chan.gate.try_claim(&self.chan.rx.head) {
-            Claim::Claimed { position, wake } => {
-                // SAFETY: claimed just now.
-                unsafe { self.chan.publish(position, wake, value) };
-                Ok(())
+        self.try_send_slowly(value)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn try_send_slowly(&self, value: T) -> Result<(), TrySendError<T>> {
+        loop {
+            match self.chan.gate.try_claim(&self.chan.rx.head) {
+                Claim::Claimed { position, wake } => {
+                    // SAFETY: claimed just now.
+                    unsafe { self.chan.publish(position, wake, value) };
+                    return Ok(());
+                }
+                Claim::Full if self.chan.reclaim_due() => {}
+                Claim::Full => return Err(TrySendError::Full(value)),
+                Claim::Closed => return Err(TrySendError::Closed(value)),
             }
-            Claim::Full => Err(TrySendError::Full(value)),
-            Claim::Closed => Err(TrySendError::Closed(value)),
         }
     }
 
@@ -116,7 +129,7 @@ impl<T> Sender<T> {
     /// ```
     #[track_caller]
     pub fn blocking_send(&self, value: T) -> Result<(), SendError<T>> {
-        super::recv::assert_may_block("blocking_send");
+        crate::handle::assert_may_block("blocking_send");
         match self.try_send(value) {
             Ok(()) => Ok(()),
             Err(TrySendError::Closed(value)) => Err(SendError(value)),
@@ -134,7 +147,7 @@ impl<T> Sender<T> {
     /// If the channel is closed.
     ///
     /// # Cancel safety
-    /// See [`future::Reserve`](super::future::Reserve).
+    /// See [`Reserve`](super::Reserve).
     ///
     /// ```
     /// # wakerun::block_on(async {
@@ -146,7 +159,7 @@ impl<T> Sender<T> {
     /// # });
     /// ```
     #[inline]
-    pub fn reserve(&self) -> Reserve<'_, T> {
+    pub fn reserve(&self) -> Reserve<'_, T, F> {
         Reserve::new(self)
     }
 
@@ -163,12 +176,120 @@ impl<T> Sender<T> {
     /// assert!(tx.try_reserve().is_ok());
     /// ```
     #[inline]
-    pub fn try_reserve(&self) -> Result<Permit<'_, T>, TrySendError<()>> {
-        match self.chan.gate.try_claim_permits(1, &self.chan.rx.head) {
+    pub fn try_reserve(&self) -> Result<Permit<'_, T, F>, TrySendError<()>> {
+        match self.try_claim_permits(1) {
             // SAFETY: the permit was claimed just now.
             Claim::Claimed { .. } => Ok(unsafe { Permit::new(&self.chan) }),
             Claim::Full => Err(TrySendError::Full(())),
             Claim::Closed => Err(TrySendError::Closed(())),
+        }
+    }
+
+    /// As [`reserve`](Self::reserve), but the permit owns the sender: it can be kept in a struct or moved to
+    /// another task.
+    ///
+    /// # Errors
+    /// If the channel is closed.
+    ///
+    /// # Cancel safety
+    /// See [`ReserveOwned`](super::ReserveOwned).
+    ///
+    /// ```
+    /// # wakerun::block_on(async {
+    /// let (tx, mut rx) = wakerun_channel::mpsc::channel(1);
+    /// let permit = tx.reserve_owned().await.unwrap();
+    /// let tx = permit.send(1).unwrap();
+    /// assert_eq!(rx.recv().await, Some(1));
+    /// # drop(tx);
+    /// # });
+    /// ```
+    pub fn reserve_owned(self) -> ReserveOwned<T, F> {
+        ReserveOwned::new(self)
+    }
+
+    /// As [`try_reserve`](Self::try_reserve), but the permit owns the sender.
+    ///
+    /// # Errors
+    /// Full or closed; the sender comes back.
+    ///
+    /// ```
+    /// let (tx, rx) = wakerun_channel::mpsc::channel::<u8>(1);
+    /// let permit = tx.clone().try_reserve_owned().unwrap();
+    /// let tx = tx.try_reserve_owned().unwrap_err().into_inner();
+    /// assert!(permit.same_channel_as_sender(&tx));
+    /// ```
+    pub fn try_reserve_owned(self) -> Result<OwnedPermit<T, F>, TrySendError<Self>> {
+        match self.try_claim_permits(1) {
+            // SAFETY: claimed just now.
+            Claim::Claimed { .. } => Ok(unsafe { OwnedPermit::new(self) }),
+            Claim::Full => Err(TrySendError::Full(self)),
+            Claim::Closed => Err(TrySendError::Closed(self)),
+        }
+    }
+
+    /// Waits in line for room for `count` messages, all at once. For 0 it is ready at once.
+    ///
+    /// # Errors
+    /// At once if `count` is above the capacity; and if the channel is closed.
+    ///
+    /// # Cancel safety
+    /// See [`ReserveMany`](super::ReserveMany).
+    ///
+    /// ```
+    /// use wakerun_channel::mpsc::{self, error::ReserveError};
+    ///
+    /// # wakerun::block_on(async {
+    /// let (tx, mut rx) = mpsc::channel(2);
+    /// for (n, permit) in tx.reserve_many(2).await.unwrap().enumerate() {
+    ///     permit.send(n).unwrap();
+    /// }
+    /// assert_eq!(rx.recv().await, Some(0));
+    /// assert_eq!(tx.reserve_many(3).await.unwrap_err(), ReserveError::TooMany);
+    /// # });
+    /// ```
+    pub fn reserve_many(&self, count: usize) -> ReserveMany<'_, T, F> {
+        ReserveMany::new(self, count)
+    }
+
+    /// Reserves room for `count` messages if there is so much and nobody waits for it.
+    ///
+    /// # Errors
+    /// Full, too many for this channel, or closed.
+    ///
+    /// ```
+    /// let (tx, rx) = wakerun_channel::mpsc::channel::<u8>(3);
+    /// let permits = tx.try_reserve_many(2).unwrap();
+    /// assert!(tx.try_reserve_many(2).unwrap_err().is_full());
+    /// assert_eq!(tx.try_reserve_many(0).unwrap().len(), 0);
+    /// # drop(permits);
+    /// ```
+    pub fn try_reserve_many(
+        &self,
+        count: usize,
+    ) -> Result<PermitIterator<'_, T, F>, TryReserveError> {
+        if count > self.max_capacity() {
+            return Err(TryReserveError::TooMany);
+        }
+        let count = count as u64;
+        if count == 0 && !self.is_closed() {
+            // SAFETY: no permit needs to be counted.
+            return Ok(unsafe { PermitIterator::new(&self.chan, 0) });
+        }
+        match self.try_claim_permits(count) {
+            // SAFETY: claimed just now.
+            Claim::Claimed { .. } => Ok(unsafe { PermitIterator::new(&self.chan, count) }),
+            Claim::Full => Err(TryReserveError::Full),
+            Claim::Closed => Err(TryReserveError::Closed),
+        }
+    }
+
+    /// Claims permits, also such as have been granted to somebody who does not come for them.
+    fn try_claim_permits(&self, count: u64) -> Claim {
+        loop {
+            let claim = self.chan.gate.try_claim_permits(count, &self.chan.rx.head);
+            if claim != Claim::Full || !self.chan.reclaim_due() {
+                return claim;
+            }
         }
     }
 
@@ -185,7 +306,7 @@ impl<T> Sender<T> {
     /// assert!(tx.is_closed());
     /// # });
     /// ```
-    pub fn closed(&self) -> Closed<'_, T> {
+    pub fn closed(&self) -> Closed<'_, T, F> {
         Closed::new(self)
     }
 
@@ -239,7 +360,7 @@ impl<T> Sender<T> {
     /// assert!(weak.upgrade().is_none());
     /// assert_eq!(rx.blocking_recv(), None);
     /// ```
-    pub fn downgrade(&self) -> WeakSender<T> {
+    pub fn downgrade(&self) -> WeakSender<T, F> {
         WeakSender::new(self.chan.clone())
     }
 
@@ -254,7 +375,7 @@ impl<T> Sender<T> {
     }
 }
 
-impl<T> Clone for Sender<T> {
+impl<T, F: Flavor> Clone for Sender<T, F> {
     fn clone(&self) -> Self {
         // Relaxed: `self` keeps the count above zero, and how the clone gets elsewhere orders it.
         let before = self.chan.senders.fetch_add(1, Ordering::Relaxed);
@@ -266,7 +387,7 @@ impl<T> Clone for Sender<T> {
     }
 }
 
-impl<T> Drop for Sender<T> {
+impl<T, F: Flavor> Drop for Sender<T, F> {
     fn drop(&mut self) {
         // AcqRel: what all senders did happens before the channel is closed by the last one.
         if self.chan.senders.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -275,8 +396,8 @@ impl<T> Drop for Sender<T> {
     }
 }
 
-impl<T> fmt::Debug for Sender<T> {
+impl<T, F: Flavor> fmt::Debug for Sender<T, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        super::recv::debug(f, "Sender", &self.chan)
+        crate::handle::debug(f, "Sender", &self.chan)
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::chan::Chan;
 use crate::error::SendError;
+use crate::flavor::{Flavor, Mpsc};
 use crate::gate::Claim;
 
 /// Room for one message: a count, not a place in the order. Messages are ordered by
@@ -20,24 +21,34 @@ use crate::gate::Claim;
 /// assert_eq!(rx.try_recv(), Ok("second"));
 /// ```
 #[must_use = "a permit that is dropped gives its room back"]
-pub struct Permit<'a, T> {
-    chan: &'a Chan<T>,
+pub struct Permit<'a, T, F: Flavor = Mpsc> {
+    chan: &'a Chan<T, F>,
 }
 
 // SAFETY: a permit is a sender for one message.
-unsafe impl<T: Send> Send for Permit<'_, T> {}
+unsafe impl<T: Send, F: Flavor> Send for Permit<'_, T, F> {}
 // SAFETY: `&Permit` gives access to nothing.
-unsafe impl<T: Send> Sync for Permit<'_, T> {}
+unsafe impl<T: Send, F: Flavor> Sync for Permit<'_, T, F> {}
 
-impl<T> std::panic::UnwindSafe for Permit<'_, T> {}
-impl<T> std::panic::RefUnwindSafe for Permit<'_, T> {}
+impl<T, F: Flavor> std::panic::UnwindSafe for Permit<'_, T, F> {}
+impl<T, F: Flavor> std::panic::RefUnwindSafe for Permit<'_, T, F> {}
 
-impl<'a, T> Permit<'a, T> {
+impl<'a, T, F: Flavor> Permit<'a, T, F> {
     /// # Safety
     /// The word counts a permit that the caller gives to this one.
     #[inline]
-    pub(super) unsafe fn new(chan: &'a Chan<T>) -> Self {
+    pub(super) unsafe fn new(chan: &'a Chan<T, F>) -> Self {
         Self { chan }
+    }
+
+    /// Gives the room to the next in line, as dropping the permit does.
+    pub fn release(self) {
+        drop(self);
+    }
+
+    /// Whether both are of the same channel.
+    pub fn same_channel(&self, other: &Permit<'_, T, F>) -> bool {
+        std::ptr::eq(self.chan, other.chan)
     }
 
     /// Sends a message: no lock, no wait.
@@ -62,13 +73,13 @@ impl<'a, T> Permit<'a, T> {
     }
 }
 
-impl<T> Drop for Permit<'_, T> {
+impl<T, F: Flavor> Drop for Permit<'_, T, F> {
     fn drop(&mut self) {
         self.chan.return_permits(1);
     }
 }
 
-impl<T> fmt::Debug for Permit<'_, T> {
+impl<T, F: Flavor> fmt::Debug for Permit<'_, T, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Permit").finish_non_exhaustive()
     }

@@ -13,6 +13,7 @@ use wakerun::wake;
 
 use super::Sender;
 use crate::error::SendError;
+use crate::flavor::{Flavor, Mpsc, News};
 use crate::gate::Claim;
 use crate::line::{Status, Waiter, Wants};
 use crate::parking::Entered;
@@ -28,8 +29,8 @@ use crate::parking::Entered;
 /// # Panics
 /// When it is polled again after it was Ready.
 #[must_use = "futures do nothing unless you `.await` or poll them"]
-pub struct Send<'a, T> {
-    sender: &'a Sender<T>,
+pub struct Send<'a, T, F: Flavor = Mpsc> {
+    sender: &'a Sender<T, F>,
     stage: Cell<Stage>,
     waiter: Waiter<T>,
     /// The line points to the waiter.
@@ -48,17 +49,17 @@ enum Stage {
 
 // SAFETY: a message on its way, which `T: Send` allows to be anywhere; the waiter is reached by
 // other threads under the line's lock only.
-unsafe impl<T: std::marker::Send> std::marker::Send for Send<'_, T> {}
+unsafe impl<T: std::marker::Send, F: Flavor> std::marker::Send for Send<'_, T, F> {}
 // SAFETY: `&Send` gives no more than `Debug`, which reads the stage; all that write it hold the
 // future pinned and exclusively.
-unsafe impl<T: std::marker::Send> Sync for Send<'_, T> {}
+unsafe impl<T: std::marker::Send, F: Flavor> Sync for Send<'_, T, F> {}
 
-impl<T> std::panic::UnwindSafe for Send<'_, T> {}
-impl<T> std::panic::RefUnwindSafe for Send<'_, T> {}
+impl<T, F: Flavor> std::panic::UnwindSafe for Send<'_, T, F> {}
+impl<T, F: Flavor> std::panic::RefUnwindSafe for Send<'_, T, F> {}
 
-impl<'a, T> Send<'a, T> {
+impl<'a, T, F: Flavor> Send<'a, T, F> {
     #[inline]
-    pub(super) fn new(sender: &'a Sender<T>, value: T) -> Self {
+    pub(super) fn new(sender: &'a Sender<T, F>, value: T) -> Self {
         Self {
             sender,
             stage: Cell::new(Stage::New),
@@ -132,8 +133,8 @@ impl<'a, T> Send<'a, T> {
                 unsafe { chan.ring.deposit(position, value) };
                 drop(line);
                 if wake {
-                    // SAFETY: the claim cleared PARKED.
-                    unsafe { chan.rx.cell.wake() };
+                    // SAFETY: the claim saw PARKED.
+                    unsafe { chan.wake(News::Messages(1)) };
                 }
                 wake::force_yield(cx);
                 Poll::Pending
@@ -152,12 +153,11 @@ impl<'a, T> Send<'a, T> {
         let waiter = NonNull::from(&self.waiter);
         // Before the lock, since cloning a waker may be foreign code.
         let waker = wake::clone_waker(cx.waker());
+        // From here on the waiter may be in the line, also if a foreign waker panics.
+        self.stage.set(Stage::Waiting);
         // SAFETY: the waiter is pinned with this future, which takes it out when it is dropped.
-        match unsafe { chan.enter_line(waiter, Wants::Send, waker) } {
-            Entered::Waiting => {
-                self.stage.set(Stage::Waiting);
-                Poll::Pending
-            }
+        match unsafe { chan.enter_line(waiter, Wants::Send, waker, false) } {
+            Entered::Waiting => Poll::Pending,
             Entered::Claimed {
                 position,
                 wake,
@@ -183,10 +183,10 @@ impl<'a, T> Send<'a, T> {
             }
             // SAFETY: a closed send keeps its message.
             Status::Closed => Poll::Ready(Err(SendError(unsafe { self.finish() }))),
-            Status::Linked | Status::Granted => {
+            _ => {
                 let waiter = NonNull::from(&self.waiter);
                 // SAFETY: this future's waiter, and it has entered the line.
-                if unsafe { self.sender.chan().renew_waker(waiter, cx.waker()) } {
+                if unsafe { self.sender.chan().renew_waker(waiter, cx.waker(), false) } {
                     Poll::Pending
                 } else {
                     // Taken out of the line at this very moment.
@@ -197,7 +197,7 @@ impl<'a, T> Send<'a, T> {
     }
 }
 
-impl<T> Future for Send<'_, T> {
+impl<T, F: Flavor> Future for Send<'_, T, F> {
     type Output = Result<(), SendError<T>>;
 
     #[inline]
@@ -211,7 +211,7 @@ impl<T> Future for Send<'_, T> {
     }
 }
 
-impl<T> Drop for Send<'_, T> {
+impl<T, F: Flavor> Drop for Send<'_, T, F> {
     #[inline]
     fn drop(&mut self) {
         match self.stage.get() {
@@ -223,7 +223,7 @@ impl<T> Drop for Send<'_, T> {
     }
 }
 
-impl<T> Send<'_, T> {
+impl<T, F: Flavor> Send<'_, T, F> {
     #[cold]
     fn cancel(&self) {
         let chan = self.sender.chan();
@@ -232,18 +232,18 @@ impl<T> Send<'_, T> {
         match unsafe { chan.leave_line(NonNull::from(&self.waiter), &mut panics) } {
             // SAFETY: DONE says where the message was put.
             Status::Done => chan.withdraw(unsafe { self.waiter.position() }),
-            Status::Taken | Status::Granted => {}
             Status::Linked | Status::Closed => {
                 // SAFETY: out of the line, by this call or by closing, with the message in it.
                 let value = unsafe { self.waiter.take_value() };
                 panics.catch(|| drop(value));
             }
+            _ => {}
         }
         panics.resume("a waker or a message");
     }
 }
 
-impl<T> fmt::Debug for Send<'_, T> {
+impl<T, F: Flavor> fmt::Debug for Send<'_, T, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Send")
             .field("stage", &self.stage.get())

@@ -7,29 +7,30 @@ use wakerun::sync::atomic::Ordering;
 
 use super::Sender;
 use crate::chan::Chan;
+use crate::flavor::{Flavor, Mpsc};
 
 /// Becomes a [`Sender`] while there is another one; see [`Sender::downgrade`].
-pub struct WeakSender<T> {
-    chan: Arc<Chan<T>>,
+pub struct WeakSender<T, F: Flavor = Mpsc> {
+    chan: Arc<Chan<T, F>>,
 }
 
 // SAFETY: as `Sender`, which it can become.
-unsafe impl<T: Send> Send for WeakSender<T> {}
+unsafe impl<T: Send, F: Flavor> Send for WeakSender<T, F> {}
 // SAFETY: as above.
-unsafe impl<T: Send> Sync for WeakSender<T> {}
+unsafe impl<T: Send, F: Flavor> Sync for WeakSender<T, F> {}
 
-impl<T> Unpin for WeakSender<T> {}
-impl<T> std::panic::UnwindSafe for WeakSender<T> {}
-impl<T> std::panic::RefUnwindSafe for WeakSender<T> {}
+impl<T, F: Flavor> Unpin for WeakSender<T, F> {}
+impl<T, F: Flavor> std::panic::UnwindSafe for WeakSender<T, F> {}
+impl<T, F: Flavor> std::panic::RefUnwindSafe for WeakSender<T, F> {}
 
-impl<T> WeakSender<T> {
-    pub(super) fn new(chan: Arc<Chan<T>>) -> Self {
+impl<T, F: Flavor> WeakSender<T, F> {
+    pub(super) fn new(chan: Arc<Chan<T, F>>) -> Self {
         chan.weak_senders.fetch_add(1, Ordering::Relaxed);
         Self { chan }
     }
 
     /// A sender, unless the last one is gone: then the channel is closed for good.
-    pub fn upgrade(&self) -> Option<Sender<T>> {
+    pub fn upgrade(&self) -> Option<Sender<T, F>> {
         let senders = &self.chan.senders;
         let mut count = senders.load(Ordering::Relaxed);
         while count != 0 {
@@ -59,20 +60,20 @@ impl<T> WeakSender<T> {
     }
 }
 
-impl<T> Clone for WeakSender<T> {
+impl<T, F: Flavor> Clone for WeakSender<T, F> {
     fn clone(&self) -> Self {
         Self::new(self.chan.clone())
     }
 }
 
-impl<T> Drop for WeakSender<T> {
+impl<T, F: Flavor> Drop for WeakSender<T, F> {
     fn drop(&mut self) {
         self.chan.weak_senders.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl<T> fmt::Debug for WeakSender<T> {
+impl<T, F: Flavor> fmt::Debug for WeakSender<T, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        super::recv::debug(f, "WeakSender", &self.chan)
+        crate::handle::debug(f, "WeakSender", &self.chan)
     }
 }

@@ -1,0 +1,191 @@
+//! Waiting for room: what all futures that reserve are made of.
+
+use std::cell::Cell;
+use std::marker::PhantomPinned;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use wakerun::panics::FirstPanic;
+use wakerun::wake;
+
+use crate::chan::Chan;
+use crate::flavor::Flavor;
+use crate::gate::Claim;
+use crate::line::{Status, Waiter, Wants};
+use crate::parking::Entered;
+
+/// The channel is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ChannelClosed;
+
+/// A wait for permits: a place in the line of senders, if need be.
+///
+/// On a task of our own runtime a grant lapses that the task does not come for (the second table of
+/// `line.rs`): the channel then looks at each end of a poll of the task while this waits.
+///
+/// It knows no channel, so that borrowed and owned handles can hold it; its methods are given the same
+/// one each time.
+pub(crate) struct Reservation<T> {
+    stage: Cell<Stage>,
+    count: u64,
+    waiter: Waiter<T>,
+    /// The line points to the waiter.
+    _pinned: PhantomPinned,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Not polled yet: in no line.
+    New,
+    /// In the line, or taken out of it: the waiter's status tells.
+    Waiting,
+    /// Ready was returned.
+    Over,
+}
+
+impl<T> Reservation<T> {
+    /// For `count` permits, no more than the capacity.
+    pub(crate) fn new(count: u64) -> Self {
+        Self {
+            stage: Cell::new(Stage::New),
+            count,
+            waiter: Waiter::without_value(),
+            _pinned: PhantomPinned,
+        }
+    }
+
+    pub(crate) fn stage(&self) -> Stage {
+        self.stage.get()
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn over(&self, output: Result<(), ChannelClosed>) -> Poll<Result<(), ChannelClosed>> {
+        self.stage.set(Stage::Over);
+        Poll::Ready(output)
+    }
+
+    /// Ready with `Ok`: the word counts the permits for the caller.
+    ///
+    /// `name` is the future's, for the panic of one that is polled after it was ready.
+    ///
+    /// # Safety
+    /// The reservation is pinned, `chan` is the same each time, and [`cancel`](Self::cancel) is called
+    /// before it goes.
+    #[track_caller]
+    pub(crate) unsafe fn poll<F: Flavor>(
+        &self,
+        chan: &Arc<Chan<T, F>>,
+        cx: &mut Context<'_>,
+        name: &str,
+    ) -> Poll<Result<(), ChannelClosed>> {
+        match self.stage.get() {
+            // SAFETY: handed on; here and below.
+            Stage::New => unsafe { self.poll_new(chan, cx) },
+            // SAFETY: as above.
+            Stage::Waiting => unsafe { self.poll_waiting(chan, cx) },
+            Stage::Over => panic!("a `{name}` future was polled after it was ready"),
+        }
+    }
+
+    /// # Safety
+    /// As [`poll`](Self::poll).
+    unsafe fn poll_new<F: Flavor>(
+        &self,
+        chan: &Arc<Chan<T, F>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), ChannelClosed>> {
+        match chan.gate.claim_permits(self.count, &chan.rx.head) {
+            Claim::Claimed { .. } if wake::spend_budget() => self.over(Ok(())),
+            Claim::Claimed { .. } => {
+                // The task has to yield, but keeps what it has got.
+                self.stage.set(Stage::Waiting);
+                // SAFETY: the waiter is in no line.
+                unsafe { Waiter::finish(NonNull::from(&self.waiter), Status::Granted) };
+                wake::force_yield(cx);
+                Poll::Pending
+            }
+            Claim::Closed => self.over(Err(ChannelClosed)),
+            Claim::Full => {
+                let waker = wake::clone_waker(cx.waker());
+                let waiter = NonNull::from(&self.waiter);
+                let wants = Wants::Permits(self.count);
+                let own = watch(chan, cx);
+                // From here on the waiter may be in the line, also if a foreign waker panics.
+                self.stage.set(Stage::Waiting);
+                // SAFETY: handed on.
+                match unsafe { chan.enter_line(waiter, wants, waker, own) } {
+                    Entered::Waiting => Poll::Pending,
+                    Entered::Claimed { waker, .. } => {
+                        // Kept also if the waker's destructor panics.
+                        // SAFETY: the waiter did not get into the line.
+                        unsafe { Waiter::finish(waiter, Status::Granted) };
+                        wake::recycle(waker);
+                        self.over(Ok(()))
+                    }
+                    Entered::Closed => self.over(Err(ChannelClosed)),
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`poll`](Self::poll).
+    unsafe fn poll_waiting<F: Flavor>(
+        &self,
+        chan: &Arc<Chan<T, F>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), ChannelClosed>> {
+        let waiter = NonNull::from(&self.waiter);
+        loop {
+            let mut status = self.waiter.status();
+            if matches!(status, Status::GrantedHere | Status::Lapsed) {
+                // SAFETY: this waiter, and it has entered the line.
+                status = unsafe { chan.claim_grant(waiter) };
+            }
+            match status {
+                Status::Granted => {
+                    // Charged, but never refused: the task has waited.
+                    let _ = wake::spend_budget();
+                    return self.over(Ok(()));
+                }
+                Status::Closed => return self.over(Err(ChannelClosed)),
+                _ => {
+                    let own = watch(chan, cx);
+                    // SAFETY: as above.
+                    if unsafe { chan.renew_waker(waiter, cx.waker(), own) } {
+                        return Poll::Pending;
+                    }
+                    // Granted, or taken out of the line, at this very moment.
+                }
+            }
+        }
+    }
+
+    /// The future goes before it was ready: leaves the line, and gives back what it has been granted.
+    #[cold]
+    pub(crate) fn cancel<F: Flavor>(&self, chan: &Chan<T, F>) {
+        if self.stage.replace(Stage::Over) != Stage::Waiting {
+            return;
+        }
+        let mut panics = FirstPanic::new();
+        // SAFETY: this waiter, and it has entered the line.
+        let status = unsafe { chan.leave_line(NonNull::from(&self.waiter), &mut panics) };
+        if status == Status::Granted {
+            panics.catch(|| chan.return_permits(self.count));
+        }
+        panics.resume("a waker");
+    }
+}
+
+/// Whether the polling task is one of ours and waits with its own waker; then the channel looks at the
+/// ends of its polls from now on.
+fn watch<T, F: Flavor>(chan: &Arc<Chan<T, F>>, cx: &Context<'_>) -> bool {
+    wake::is_own_waker(cx.waker())
+        // SAFETY: `poll_over` and the drop of a channel whose receivers are gone touch no message's
+        // borrowed data; messages of a task of ours can be sent to its runtime's threads.
+        && unsafe { wake::watch_polls_unchecked(chan) }
+}

@@ -1,0 +1,157 @@
+//! Looking at a task's polls from a primitive that it waits in.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::task::Waker;
+
+use crate::context;
+use crate::task::header::Header;
+use crate::task::waker;
+
+/// Something that looks at the polls of tasks that wait in it: such as a lock or a semaphore that takes
+/// back what it has granted to a task which does not come for it.
+pub trait PollWatch {
+    /// A poll of a task that is [watched](watch_polls) is over. Called on the thread of the poll, with
+    /// no fence made. `false`: the task need not be watched any more.
+    fn poll_over(&self, poller: &Poller<'_>) -> bool;
+}
+
+/// A task at the end of a poll.
+pub struct Poller<'a> {
+    header: NonNull<Header>,
+    epoch: u64,
+    _alive: PhantomData<&'a Header>,
+}
+
+impl<'a> Poller<'a> {
+    pub(crate) fn new(header: &'a Header) -> Self {
+        Self {
+            header: NonNull::from(header),
+            epoch: header.epoch(),
+            _alive: PhantomData,
+        }
+    }
+
+    /// The task's epoch, as in [`TaskRef::epoch`](super::TaskRef::epoch); even.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Whether `waker` is the task's own.
+    pub fn owns(&self, waker: &Waker) -> bool {
+        waker::task_of(waker) == Some(self.header)
+    }
+}
+
+impl fmt::Debug for Poller<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Poller")
+            .field("epoch", &self.epoch)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether `waker` is the own waker of the task that is being polled on this thread: then whoever
+/// waits with it is polled when the task is. It is not inside combinators that have wakers of their own,
+/// such as `FuturesUnordered`, nor off the runtime.
+///
+/// ```
+/// use std::task::Waker;
+///
+/// assert!(!wakerun::wake::is_own_waker(Waker::noop()));
+/// wakerun::block_on(async {
+///     wakerun::spawn(std::future::poll_fn(|cx| {
+///         assert!(wakerun::wake::is_own_waker(cx.waker()));
+///         std::task::Poll::Ready(())
+///     }))
+///     .await
+///     .unwrap();
+/// });
+/// ```
+#[inline]
+pub fn is_own_waker(waker: &Waker) -> bool {
+    waker::task_of(waker).is_some_and(context::is_current_task)
+}
+
+/// The epoch of the task that a waker wakes, as in [`TaskRef::epoch`](super::TaskRef::epoch); `None` for a
+/// waker of something else.
+///
+/// ```
+/// assert_eq!(wakerun::wake::epoch_of(std::task::Waker::noop()), None);
+/// ```
+#[inline]
+pub fn epoch_of(waker: &Waker) -> Option<u64> {
+    // SAFETY: the borrowed waker keeps the task.
+    waker::task_of(waker).map(|header| unsafe { header.as_ref() }.epoch())
+}
+
+/// Asks for [`PollWatch::poll_over`] to be called at the end of this poll and of each later one of the
+/// current task, until it says `false` or the task is over. `false`: there is no current task.
+///
+/// Asking again changes nothing, and costs little.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// use wakerun::wake::{Poller, PollWatch, watch_polls};
+///
+/// #[derive(Default)]
+/// struct Polls(AtomicU64);
+/// impl PollWatch for Polls {
+///     fn poll_over(&self, _: &Poller<'_>) -> bool {
+///         self.0.fetch_add(1, Ordering::Relaxed);
+///         true
+///     }
+/// }
+///
+/// let polls = Arc::new(Polls::default());
+/// assert!(!watch_polls(&polls), "no task");
+/// let watched = polls.clone();
+/// wakerun::block_on(async {
+///     wakerun::spawn(async move {
+///         assert!(watch_polls(&watched));
+///         wakerun::task::yield_now().await;
+///     })
+///     .await
+///     .unwrap();
+/// });
+/// assert_eq!(polls.0.load(Ordering::Relaxed), 2);
+/// ```
+pub fn watch_polls<H: PollWatch + Send + Sync + 'static>(watch: &Arc<H>) -> bool {
+    // SAFETY: nothing borrowed in `H`.
+    unsafe { watch_polls_unchecked(watch) }
+}
+
+/// [`watch_polls`] for types that borrow.
+///
+/// # Safety
+/// The runtime may call `poll_over` and drop the last reference after what `H` borrows is gone, so
+/// neither may touch borrowed data; and `H` may be sent to the threads of the runtime.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # struct Nothing;
+/// # impl wakerun::wake::PollWatch for Nothing {
+/// #     fn poll_over(&self, _: &wakerun::wake::Poller<'_>) -> bool { false }
+/// # }
+/// // SAFETY: `Nothing` borrows nothing.
+/// assert!(!unsafe { wakerun::wake::watch_polls_unchecked(&Arc::new(Nothing)) });
+/// ```
+pub unsafe fn watch_polls_unchecked<H: PollWatch>(watch: &Arc<H>) -> bool {
+    context::with_current_task(|header| {
+        let Some(header) = header else { return false };
+        header.watches.with_mut(|watches| {
+            // SAFETY: this thread polls the task, so it alone has the watches; `add` runs no code
+            // that could come here again.
+            let watches = unsafe { &mut *watches };
+            watches.add(Arc::as_ptr(watch).cast(), || {
+                let watch: Arc<dyn PollWatch + '_> = watch.clone();
+                // SAFETY: only the lifetime changes; the caller vouches for what happens after it.
+                unsafe { std::mem::transmute::<Arc<dyn PollWatch + '_>, Arc<dyn PollWatch>>(watch) }
+            });
+        });
+        true
+    })
+}
