@@ -22,9 +22,10 @@ use wakerun::wake::{Batch, Place, PollEnd, PollWatch, Poller};
 
 use crate::closed::ClosedWaiters;
 use crate::error::SendError;
-use crate::flavor::{Flavor, News};
+use crate::flavor::Flavor;
 use crate::gate::{CLOSED, Claim, Gate, PARKED, POSITION_MASK, WAITING, Word};
 use crate::line::{Line, Mark, Status, Waiter, Wants};
+use crate::receivers::News;
 use crate::ring::Ring;
 
 /// The receivers' cache line.

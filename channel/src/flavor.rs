@@ -4,6 +4,7 @@ use wakerun::wake::Poller;
 
 use crate::chan::Chan;
 use crate::mpmc::receive::Receivers;
+use crate::receivers::{News, Source};
 use crate::rx_cell::RxCell;
 
 /// Which kind of channel a handle belongs to: [`Mpsc`] or [`Mpmc`]. Sealed.
@@ -23,15 +24,6 @@ pub enum Mpmc {}
 
 impl Flavor for Mpsc {}
 impl Flavor for Mpmc {}
-
-/// What receivers are to be woken for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum News {
-    /// So many messages: wake as many receivers.
-    Messages(usize),
-    /// The channel is closed, or what comes may be its last: all have to look.
-    End,
-}
 
 pub(crate) trait Internals: Sized + Send + Sync + 'static {
     /// Whether there can be several receivers. Then PARKED means that one waits, stays set while that

@@ -35,6 +35,8 @@ pub mod mpmc;
 pub mod mpsc;
 mod parking;
 mod receive;
+mod receivers;
+mod reception;
 mod ring;
 mod rx_cell;
 

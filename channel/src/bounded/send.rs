@@ -13,10 +13,11 @@ use wakerun::wake;
 
 use super::Sender;
 use crate::error::SendError;
-use crate::flavor::{Flavor, Mpsc, News};
+use crate::flavor::{Flavor, Mpsc};
 use crate::gate::Claim;
 use crate::line::{Status, Waiter, Wants};
 use crate::parking::Entered;
+use crate::receivers::News;
 
 /// The future of [`Sender::send`].
 ///

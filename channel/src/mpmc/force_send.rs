@@ -8,6 +8,7 @@ use crate::chan::Chan;
 use crate::error::TrySendError;
 use crate::flavor::Mpmc;
 use crate::gate::CLOSED;
+use crate::receivers::Source;
 use crate::ring::Message;
 
 /// What an attempt to evict came to.
@@ -51,7 +52,7 @@ impl<T> Sender<T> {
                 Err(TrySendError::Full(value)) => value,
                 closed => return closed.map(|()| None),
             };
-            let evicted = chan.evict(&mut chan.rx.side.state.lock());
+            let evicted = chan.evict(&mut chan.lock());
             match evicted {
                 Evicted::Claimed {
                     position,

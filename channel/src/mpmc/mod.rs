@@ -43,7 +43,6 @@
 mod force_send;
 pub(crate) mod receive;
 mod receiver;
-mod reception;
 mod recv;
 mod weak;
 

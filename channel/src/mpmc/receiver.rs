@@ -9,13 +9,13 @@ use futures_core::Stream;
 use wakerun::panics::FirstPanic;
 use wakerun::sync::atomic::Ordering;
 
-use super::receive::Taken;
-use super::reception::Reception;
 use super::{Recv, RecvMany, WeakReceiver};
 use crate::chan::Chan;
 use crate::error::TryRecvError;
 use crate::flavor::Mpmc;
 use crate::gate::{CLOSED, RX_GONE};
+use crate::receivers::{Source, Taken};
+use crate::reception::Reception;
 
 /// Receives messages; clone it for more receivers. Each message goes to one of them.
 ///
@@ -305,7 +305,7 @@ impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         let mut panics = FirstPanic::new();
         if let Some(reception) = self.polled.take() {
-            panics.catch(|| reception.cancel(&self.chan));
+            panics.catch(|| reception.cancel(&*self.chan));
         }
         // AcqRel: what all receivers did happens before the channel is closed by the last one.
         if self.chan.rx.side.strong.fetch_sub(1, Ordering::AcqRel) == 1 {

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::Receiver;
-use super::reception::Reception;
+use crate::reception::Reception;
 
 /// The future of [`Receiver::recv`].
 ///
@@ -52,7 +52,7 @@ impl<T> Future for Recv<'_, T> {
 impl<T> Drop for Recv<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        self.reception.cancel(self.receiver.chan());
+        self.reception.cancel(&**self.receiver.chan());
     }
 }
 

@@ -9,10 +9,8 @@ use std::task::{Context, Poll};
 use wakerun::panics::FirstPanic;
 use wakerun::wake;
 
-use super::receive::{After, Taken};
-use crate::chan::Chan;
-use crate::flavor::Mpmc;
 use crate::line::{Mark, Waiter, Wants};
+use crate::receivers::{Source, Taken};
 
 /// A wait for a message: a place in the line of receivers, if need be.
 pub(crate) struct Reception {
@@ -24,7 +22,7 @@ pub(crate) struct Reception {
 }
 
 impl Reception {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             linked: Cell::new(false),
             waiter: Waiter::without_value(),
@@ -39,53 +37,53 @@ impl Reception {
     /// Ready with `None`: the channel has come to its end. It may be polled again in any case.
     ///
     /// # Safety
-    /// The reception is pinned, `chan` is the same each time, and [`cancel`](Self::cancel) is called
+    /// The reception is pinned, `source` is the same each time, and [`cancel`](Self::cancel) is called
     /// before it goes.
     #[inline]
-    pub(super) unsafe fn poll<T>(
+    pub(crate) unsafe fn poll<S: Source>(
         &self,
-        chan: &Arc<Chan<T, Mpmc>>,
+        source: &Arc<S>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<T>> {
+    ) -> Poll<Option<S::Item>> {
         if !wake::spend_budget() {
-            if !chan.is_quiet() {
+            if !source.is_quiet() {
                 wake::force_yield(cx);
                 return Poll::Pending;
             }
             // SAFETY: handed on.
-            return unsafe { self.poll_empty(chan, cx) };
+            return unsafe { self.poll_empty(source, cx) };
         }
         loop {
-            let mut after = After::new();
+            let mut after = S::After::default();
             let mut old = None;
             let taken = {
-                let mut state = chan.rx.side.state.lock();
-                let taken = chan.take(&mut state, &mut after);
+                let mut state = source.lock();
+                let taken = source.take(&mut state, &mut after);
                 if matches!(taken, Taken::Value(_) | Taken::End) && self.linked.replace(false) {
                     // SAFETY: linked.
-                    old = unsafe { chan.leave(&mut state, self.node()) };
+                    old = unsafe { source.leave(&mut state, self.node()) };
                 }
                 taken
             };
             match taken {
                 Taken::Value(value) => {
-                    let value = chan.settle(&mut after, value);
-                    return Poll::Ready(Some(chan.recycle(old, value)));
+                    let value = source.settle(&mut after, value);
+                    return Poll::Ready(Some(source.recycle(old, value)));
                 }
                 Taken::Withdrawn(value) => {
-                    chan.settle_without_value(&mut after);
+                    source.settle_without_value(&mut after);
                     drop(value);
                 }
                 Taken::End => {
-                    chan.settle_without_value(&mut after);
+                    source.settle_without_value(&mut after);
                     old.into_iter().for_each(wake::recycle);
                     return Poll::Ready(None);
                 }
                 Taken::Empty | Taken::Unpublished => {
                     wake::refund_budget();
-                    chan.settle_without_value(&mut after);
+                    source.settle_without_value(&mut after);
                     // SAFETY: handed on.
-                    return unsafe { self.poll_empty(chan, cx) };
+                    return unsafe { self.poll_empty(source, cx) };
                 }
             }
         }
@@ -96,23 +94,23 @@ impl Reception {
     /// # Safety
     /// As [`poll`](Self::poll).
     #[inline(never)]
-    unsafe fn poll_empty<T>(
+    unsafe fn poll_empty<S: Source>(
         &self,
-        chan: &Arc<Chan<T, Mpmc>>,
+        source: &Arc<S>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<T>> {
+    ) -> Poll<Option<S::Item>> {
         loop {
             // Cloned outside the lock, since that may be foreign code.
             let waker = wake::clone_waker(cx.waker());
-            let own = watch(chan, cx);
-            let mut after = After::new();
+            let own = watch(source, cx);
+            let mut after = S::After::default();
             let mut old = None;
             let mut unused = None;
             let taken = {
-                let mut state = chan.rx.side.state.lock();
+                let mut state = source.lock();
                 let node = self.node();
                 let linked = self.linked.replace(true);
-                chan.begin_waiting(&mut state, |line| {
+                source.begin_waiting(&mut state, |line| {
                     if !linked {
                         self.waiter.reset();
                         // SAFETY: in no line, pinned, and taken out before it goes.
@@ -127,37 +125,37 @@ impl Reception {
                     // SAFETY: as above.
                     old = unsafe { line.set_waker(node, waker, own) };
                 });
-                let taken = chan.take(&mut state, &mut after);
+                let taken = source.take(&mut state, &mut after);
                 if matches!(taken, Taken::Value(_) | Taken::End) {
                     self.linked.set(false);
                     // SAFETY: linked.
-                    unused = unsafe { chan.leave(&mut state, node) };
+                    unused = unsafe { source.leave(&mut state, node) };
                 }
                 taken
             };
             let unneeded = old.into_iter().chain(unused);
             match taken {
                 Taken::Value(value) => {
-                    let value = chan.settle(&mut after, value);
-                    return Poll::Ready(Some(chan.recycle(unneeded, value)));
+                    let value = source.settle(&mut after, value);
+                    return Poll::Ready(Some(source.recycle(unneeded, value)));
                 }
                 Taken::Withdrawn(value) => {
-                    chan.settle_without_value(&mut after);
+                    source.settle_without_value(&mut after);
                     drop(value);
                 }
                 Taken::End => {
-                    chan.settle_without_value(&mut after);
+                    source.settle_without_value(&mut after);
                     return Poll::Ready(None);
                 }
                 Taken::Unpublished => {
-                    chan.settle_without_value(&mut after);
+                    source.settle_without_value(&mut after);
                     // Never sleep here: the sender may have claimed before it could see PARKED.
                     wakerun::sync::spin_loop();
                     wake::force_yield(cx);
                     return Poll::Pending;
                 }
                 Taken::Empty => {
-                    chan.settle_without_value(&mut after);
+                    source.settle_without_value(&mut after);
                     return Poll::Pending;
                 }
             }
@@ -165,22 +163,22 @@ impl Reception {
     }
 
     /// The future goes: leaves the line, and passes on a wake that it has not used.
-    pub(super) fn cancel<T>(&self, chan: &Chan<T, Mpmc>) {
+    pub(crate) fn cancel<S: Source>(&self, source: &S) {
         if !self.linked.replace(false) {
             return;
         }
         let (waker, was_woken) = {
-            let mut state = chan.rx.side.state.lock();
+            let mut state = source.lock();
             let node = self.node();
             // SAFETY: linked.
-            let mark = unsafe { state.line.look(node) }.2;
+            let mark = unsafe { S::line(&mut state).look(node) }.2;
             // SAFETY: as above.
-            let waker = unsafe { chan.leave(&mut state, node) };
+            let waker = unsafe { source.leave(&mut state, node) };
             (waker, matches!(mark, Mark::Granted { .. } | Mark::Due))
         };
         let mut panics = FirstPanic::new();
         if was_woken {
-            panics.catch(|| chan.pass_on(1));
+            panics.catch(|| source.pass_on(1));
         }
         if let Some(waker) = waker {
             panics.catch(|| wake::recycle(waker));
@@ -191,8 +189,6 @@ impl Reception {
 
 /// Whether the polling task is one of ours and waits with its own waker; then the channel looks at the
 /// ends of its polls from now on.
-fn watch<T>(chan: &Arc<Chan<T, Mpmc>>, cx: &Context<'_>) -> bool {
-    wake::is_own_waker(cx.waker())
-        // SAFETY: as for reservations (`bounded/reservation.rs`).
-        && unsafe { wake::watch_polls_unchecked(chan) }
+fn watch<S: Source>(source: &Arc<S>, cx: &Context<'_>) -> bool {
+    wake::is_own_waker(cx.waker()) && source.watch_polls()
 }

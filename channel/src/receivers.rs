@@ -1,0 +1,320 @@
+//! Receivers that can be cloned: how they wait in a line of their own, and are woken.
+//!
+//! Used by every channel with many receivers, each of which says as a [`Source`] what there is to
+//! receive, and how senders learn that somebody waits.
+//!
+//! | announced | the receivers' line |
+//! |:-:|---|
+//! | yes | somebody is marked waiting |
+//! | no | nobody is |
+//!
+//! Each message that comes while it is announced wakes one receiver, the first that waits: it is marked
+//! granted, keeps its place, and is passed over by the next wake. A wake is no message: whoever is
+//! polled takes what is there. One that was woken and finds nothing waits again at its place, at the
+//! front. One that goes, or lets the wake lapse, passes it on if there is a message.
+//!
+//! So while somebody is marked waiting, as many are woken as there are messages, or more: a message that
+//! comes wakes one; one that is taken leaves the count of messages; and a receiver begins to wait only
+//! when there is none.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::task::Waker;
+
+use wakerun::lock::LockGuard;
+use wakerun::panics::FirstPanic;
+use wakerun::sync::atomic::{AtomicUsize, Ordering};
+use wakerun::wake::{Batch, Place, Poller};
+
+use crate::line::{Line, Mark, Waiter};
+
+/// What receivers are to be woken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// So many messages: wake as many receivers.
+    Messages(usize),
+    /// The channel is closed, or what comes may be its last: all have to look.
+    End,
+}
+
+/// What a look at the queue found.
+pub(crate) enum Taken<T> {
+    Value(T),
+    /// A message that its sender has withdrawn: to be dropped after the lock.
+    Withdrawn(T),
+    /// Nothing, and more can come.
+    Empty,
+    /// A sender is between its claim and the end of its write.
+    Unpublished,
+    /// Nothing, and nothing can come any more.
+    End,
+}
+
+/// Copies of the line's counts, for looking at without the lock.
+#[derive(Debug)]
+pub(crate) struct Counts {
+    granted: AtomicUsize,
+    own: AtomicUsize,
+}
+
+impl Counts {
+    pub(crate) fn new() -> Self {
+        Self {
+            granted: AtomicUsize::new(0),
+            own: AtomicUsize::new(0),
+        }
+    }
+
+    fn copy(&self, line: &Line<()>) {
+        let copy = |to: &AtomicUsize, count: usize| {
+            if to.load(Ordering::Relaxed) != count {
+                to.store(count, Ordering::Release);
+            }
+        };
+        copy(&self.granted, line.granted());
+        copy(&self.own, line.own());
+    }
+}
+
+/// A channel as its receivers see it.
+pub(crate) trait Source: Sized {
+    type Item;
+    /// What the receivers' lock guards, their line among it.
+    type State;
+    /// What is to be done when the lock is given back.
+    type After: Default;
+
+    fn lock(&self) -> LockGuard<'_, Self::State>;
+
+    fn line(state: &mut Self::State) -> &mut Line<()>;
+
+    fn counts(&self) -> &Counts;
+
+    /// Somebody begins to wait, and looks once more after this: a message that it does not see then is
+    /// one whose sender sees this. Under the lock.
+    fn announce(self: &Arc<Self>);
+
+    /// Nobody waits any more. Under the lock.
+    fn retract(&self);
+
+    /// Takes the next message, if it is there. Under the lock.
+    fn take(&self, state: &mut Self::State, after: &mut Self::After) -> Taken<Self::Item>;
+
+    /// Does what is to be done after the lock, with a message in hand, which a panic must not lose.
+    fn settle(self: &Arc<Self>, after: &mut Self::After, value: Self::Item) -> Self::Item;
+
+    /// Does what is to be done after the lock when no message was taken.
+    fn settle_without_value(&self, after: &mut Self::After);
+
+    /// Whether a message is to be had, by a look that may be old. Under the lock.
+    fn has_message(&self, state: &Self::State) -> bool;
+
+    /// Whether nothing can come any more, by a look that may be old.
+    fn has_ended(&self) -> bool;
+
+    /// Whether each message may be the last one, so that all receivers have to look.
+    fn is_closed(&self) -> bool;
+
+    /// Waits for a message that is being written.
+    fn wait_published(&self);
+
+    /// Keeps a message that was taken when foreign code panicked: it is received next.
+    fn put_back(&self, value: Self::Item);
+
+    /// Has the channel look at the ends of the polls of the current task.
+    fn watch_polls(self: &Arc<Self>) -> bool;
+
+    // ---- what all have in common
+
+    /// Puts a receiver's node into the line, or marks it waiting again, and makes it known. Under the
+    /// lock; the caller looks for a message once more.
+    fn begin_waiting(
+        self: &Arc<Self>,
+        state: &mut Self::State,
+        change: impl FnOnce(&mut Line<()>),
+    ) {
+        let line = Self::line(state);
+        let nobody = line.is_empty();
+        change(line);
+        self.counts().copy(line);
+        if nobody {
+            self.announce();
+        }
+    }
+
+    /// Takes a node out of the line, under the lock. Its waker is to be dropped after it.
+    ///
+    /// # Safety
+    /// The node is linked in this line.
+    unsafe fn leave(&self, state: &mut Self::State, node: NonNull<Waiter<()>>) -> Option<Waker> {
+        let line = Self::line(state);
+        let waited = !line.is_empty();
+        // SAFETY: handed on.
+        let waker = unsafe { line.remove(node) };
+        self.end_waiting(line, waited);
+        waker
+    }
+
+    /// The line has changed: takes the announcement back if the last one that waited does not any more.
+    fn end_waiting(&self, line: &Line<()>, waited: bool) {
+        if waited && line.is_empty() {
+            self.retract();
+        }
+        self.counts().copy(line);
+    }
+
+    /// Whether there is nothing to receive, and the channel has not ended.
+    #[cold]
+    fn is_quiet(&self) -> bool {
+        !self.has_message(&self.lock()) && !self.has_ended()
+    }
+
+    /// Takes the next message without waiting.
+    fn take_now(self: &Arc<Self>) -> Taken<Self::Item> {
+        loop {
+            let mut after = Self::After::default();
+            let taken = self.take(&mut self.lock(), &mut after);
+            match taken {
+                Taken::Value(value) => return Taken::Value(self.settle(&mut after, value)),
+                Taken::Withdrawn(value) => {
+                    self.settle_without_value(&mut after);
+                    drop(value);
+                }
+                other => {
+                    self.settle_without_value(&mut after);
+                    return other;
+                }
+            }
+        }
+    }
+
+    /// Drops wakers, whose destructors may be foreign code, with a message in hand.
+    #[inline]
+    fn recycle(&self, wakers: impl IntoIterator<Item = Waker>, value: Self::Item) -> Self::Item {
+        let mut wakers = wakers.into_iter().peekable();
+        if wakers.peek().is_none() {
+            return value;
+        }
+        let in_hand = InHand::new(self, value);
+        wakers.for_each(wakerun::wake::recycle);
+        in_hand.into_value()
+    }
+
+    /// Receivers go that had been woken, or do not come: if there is a message, others are woken for it.
+    fn pass_on(&self, count: usize) {
+        let some = {
+            let mut state = self.lock();
+            !Self::line(&mut state).is_empty() && self.has_message(&state)
+        };
+        if some {
+            self.wake_receivers(News::Messages(count));
+        }
+    }
+
+    /// Wakes waiting receivers in their order: as many as there are messages; all, if the channel is
+    /// closed and each message may be the last one.
+    fn wake_receivers(&self, news: News) {
+        let mut left = match news {
+            News::Messages(count) if !self.is_closed() => count,
+            _ => usize::MAX,
+        };
+        let place = if left == 1 { Place::Next } else { Place::Tail };
+        let mut batch = Batch::new(place);
+        let mut panics = FirstPanic::new();
+        loop {
+            let more = {
+                let mut state = self.lock();
+                let line = Self::line(&mut state);
+                let waited = !line.is_empty();
+                while left > 0
+                    && !batch.is_full()
+                    && let Some((node, _)) = line.first()
+                {
+                    left -= 1;
+                    // SAFETY: the first of the line; always granted at its place.
+                    let waker = unsafe { line.grant_here(node, true) };
+                    if let Some(waker) = waker.flatten() {
+                        batch.push(waker);
+                    }
+                }
+                self.end_waiting(line, waited);
+                left > 0 && !line.is_empty()
+            };
+            panics.catch(|| batch.wake_all());
+            if !more {
+                break;
+            }
+        }
+        panics.resume("a waker");
+    }
+
+    /// A poll of a task is over: wakes that it has not used go to others. Whether receivers of tasks of
+    /// ours still wait.
+    fn receivers_poll_over(&self, poller: &Poller<'_>) -> bool {
+        let counts = self.counts();
+        if counts.granted.load(Ordering::Acquire) > 0 {
+            let lapsed = lapse_wakes(Self::line(&mut self.lock()), counts, poller);
+            if lapsed > 0 {
+                self.pass_on(lapsed);
+            }
+        }
+        counts.own.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// Marks those lapsed that were woken before the last poll of their task, which is over and did not
+/// come to them. Returns how many.
+fn lapse_wakes(line: &mut Line<()>, counts: &Counts, poller: &Poller<'_>) -> usize {
+    let mut lapsed = 0;
+    let mut left = line.granted();
+    let mut next = line.front();
+    while let Some(node) = next
+        && left > 0
+    {
+        // SAFETY: linked: found from the front on.
+        let (behind, _, mark) = unsafe { line.look(node) };
+        next = behind;
+        left -= usize::from(matches!(mark, Mark::Granted { .. } | Mark::Due));
+        // SAFETY: linked.
+        if unsafe { line.becomes_due(node, poller) } {
+            // SAFETY: linked, and due.
+            let _ = unsafe { line.lapse(node) };
+            lapsed += 1;
+        }
+    }
+    counts.copy(line);
+    lapsed
+}
+
+/// A message on its way to the caller; if foreign code panics now, it is received next.
+pub(crate) struct InHand<'a, S: Source> {
+    source: &'a S,
+    value: Option<S::Item>,
+}
+
+impl<'a, S: Source> InHand<'a, S> {
+    pub(crate) fn new(source: &'a S, value: S::Item) -> Self {
+        Self {
+            source,
+            value: Some(value),
+        }
+    }
+
+    pub(crate) fn into_value(mut self) -> S::Item {
+        match self.value.take() {
+            Some(value) => value,
+            None => unreachable!("the value leaves once"),
+        }
+    }
+}
+
+impl<S: Source> Drop for InHand<'_, S> {
+    fn drop(&mut self) {
+        if let Some(value) = self.value.take() {
+            self.source.put_back(value);
+            // A second panic would end the process.
+            let mut panics = FirstPanic::new();
+            panics.catch(|| self.source.pass_on(1));
+        }
+    }
+}
