@@ -119,6 +119,21 @@ impl<T, F: Flavor> Chan<T, F> {
         }
     }
 
+    /// Sends as many messages from the front as there is room for, unless a line waits. Returns how many.
+    pub(crate) fn publish_some(&self, messages: &mut VecDeque<T>) -> usize {
+        let (first, count, wake) = self.gate.claim_some(messages.len() as u64, &self.rx.head);
+        for (step, value) in (0..count).zip(messages.drain(..count as usize)) {
+            let position = first.wrapping_add(step) & POSITION_MASK;
+            // SAFETY: claimed just now.
+            unsafe { self.ring.publish(position, value) };
+        }
+        if wake && count > 0 {
+            // SAFETY: the exchange saw PARKED.
+            unsafe { self.wake(News::Messages(count as usize)) };
+        }
+        count as usize
+    }
+
     /// Sends the first `count` of `messages` with as many of the caller's `permits`, gives the others
     /// back, and wakes as many receivers.
     ///

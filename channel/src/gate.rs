@@ -244,6 +244,24 @@ impl<F: Flavor> Gate<F> {
         self.claim_exactly(1, head, Word::bring::<F>)
     }
 
+    /// Claims positions for as many of `count` messages as there is room for, for a caller that goes to the
+    /// line if there is none. Returns the first position, their number, and whether to wake.
+    pub(crate) fn claim_some(&self, count: u64, head: &AtomicU64) -> (u64, u64, bool) {
+        let mut taken = 0;
+        let (before, changed) = self.update(|word| {
+            if word.has(CLOSED | WAITING) || !self.has_room(word, 1, head) {
+                return None;
+            }
+            // At least one, by the look just made; the head only moves on.
+            let room = self.capacity - word.used(head.load(Ordering::Acquire));
+            taken = count.min(room);
+            let pushed = Word(word.0.wrapping_add(taken * TAIL_ONE));
+            Some(pushed.with_news::<F>())
+        });
+        let taken = if changed { taken } else { 0 };
+        (before.tail(), taken, before.has(PARKED))
+    }
+
     /// Claims `count` permits, for a caller that goes to the line if there is no room; brings no
     /// message, so the receiver sleeps on.
     pub(crate) fn claim_permits(&self, count: u64, head: &AtomicU64) -> Claim {

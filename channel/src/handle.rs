@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use wakerun::sync::atomic::{AtomicUsize, Ordering};
+
 use crate::chan::Chan;
 use crate::flavor::Flavor;
 
@@ -27,4 +29,29 @@ pub(crate) fn debug<T, F: Flavor>(
         .field("max_capacity", &chan.gate.capacity())
         .field("closed", &chan.is_closed())
         .finish_non_exhaustive()
+}
+
+/// Counts a clone of a handle that is itself counted.
+pub(crate) fn count_clone(handles: &AtomicUsize) {
+    // Relaxed: the cloned handle keeps the count above zero, and how the clone gets elsewhere orders it.
+    let before = handles.fetch_add(1, Ordering::Relaxed);
+    if before > usize::MAX / 2 {
+        // Only leaks in a loop get here; a count that wrapped would close a live channel.
+        std::process::abort();
+    }
+}
+
+/// Counts a handle more, unless there is none any more.
+pub(crate) fn count_up(handles: &AtomicUsize) -> bool {
+    let mut count = handles.load(Ordering::Relaxed);
+    while count != 0 {
+        // Acquire keeps the handle's first use after the count; from 0 there is no way back, so an end
+        // that was seen is final.
+        match handles.compare_exchange_weak(count, count + 1, Ordering::Acquire, Ordering::Relaxed)
+        {
+            Ok(_) => return true,
+            Err(found) => count = found,
+        }
+    }
+    false
 }

@@ -37,8 +37,12 @@ mod parking;
 mod receive;
 mod receivers;
 mod reception;
+mod recv;
+pub mod rendezvous;
 mod ring;
 mod rx_cell;
+mod timed;
+pub mod unbounded;
 
 #[cfg(all(test, wakerun_loom))]
 mod loom_tests;

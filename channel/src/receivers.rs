@@ -166,7 +166,8 @@ pub(crate) trait Source: Sized {
     /// Whether there is nothing to receive, and the channel has not ended.
     #[cold]
     fn is_quiet(&self) -> bool {
-        !self.has_message(&self.lock()) && !self.has_ended()
+        let nothing = !self.has_message(&self.lock());
+        nothing && !self.has_ended()
     }
 
     /// Takes the next message without waiting.

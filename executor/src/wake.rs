@@ -37,7 +37,7 @@ mod task_ref;
 mod wakeup;
 mod watch;
 
-pub use crate::runtime::block_on_thread;
+pub use crate::runtime::{block_on_thread, block_on_thread_until};
 pub use batch::{BATCH, Batch};
 pub use poll_end::{
     PollEnd, cancel_deferred, defer_to_poll_end, defer_to_poll_end_unchecked, forget_deferred,

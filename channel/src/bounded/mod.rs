@@ -5,9 +5,12 @@ mod closed;
 mod owned_permit;
 mod permit;
 mod permit_iter;
+mod poll_sender;
 mod reservation;
 mod reserve;
 mod send;
+mod send_many;
+mod send_or;
 mod sender;
 mod weak;
 
@@ -16,8 +19,11 @@ pub use closed::Closed;
 pub use owned_permit::OwnedPermit;
 pub use permit::Permit;
 pub use permit_iter::PermitIterator;
+pub use poll_sender::PollSender;
 pub use reserve::{Reserve, ReserveMany, ReserveOwned};
 pub use send::Send;
+pub use send_many::SendMany;
+pub use send_or::SendOr;
 pub use sender::Sender;
 pub use weak::WeakSender;
 

@@ -63,6 +63,13 @@ impl<T> Reservation<T> {
         self.count
     }
 
+    /// After it was ready: another wait can begin.
+    pub(crate) fn renew(&self) {
+        debug_assert_ne!(self.stage.get(), Stage::Waiting, "it is in the line");
+        self.waiter.reset();
+        self.stage.set(Stage::New);
+    }
+
     fn over(&self, output: Result<(), ChannelClosed>) -> Poll<Result<(), ChannelClosed>> {
         self.stage.set(Stage::Over);
         Poll::Ready(output)

@@ -111,6 +111,26 @@ impl<T, F: Flavor> ReserveOwned<T, F> {
     }
 }
 
+impl<T, F: Flavor> ReserveOwned<T, F> {
+    /// Gives up the place in line, or what has been granted; the sender comes back.
+    pub(super) fn abandon(self: Pin<&mut Self>) -> Option<Sender<T, F>> {
+        // SAFETY: the reservation is not moved out of the pinned future; the sender, which is, is
+        // pinned by nobody.
+        let this = unsafe { self.get_unchecked_mut() };
+        let sender = this.sender.take()?;
+        this.reservation.cancel(sender.chan());
+        Some(sender)
+    }
+
+    /// The poll of the future, by a name that needs no import.
+    pub(super) fn poll_owned(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<OwnedPermit<T, F>, SendError<()>>> {
+        Future::poll(self, cx)
+    }
+}
+
 impl<'a, T, F: Flavor> Future for Reserve<'a, T, F> {
     type Output = Result<Permit<'a, T, F>, SendError<()>>;
 

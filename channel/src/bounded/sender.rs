@@ -1,16 +1,19 @@
 //! The sending handle.
 
+use std::collections::VecDeque;
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use wakerun::sync::atomic::Ordering;
 
 use super::{
     Closed, OwnedPermit, Permit, PermitIterator, Reserve, ReserveMany, ReserveOwned, Send,
-    WeakSender,
+    SendMany, SendOr, WeakSender,
 };
 use crate::chan::Chan;
-use crate::error::{SendError, TryReserveError, TrySendError};
+use crate::error::{SendError, SendTimeoutError, TryReserveError, TrySendError};
 use crate::flavor::{Flavor, Mpsc};
 use crate::gate::Claim;
 
@@ -110,6 +113,59 @@ impl<T, F: Flavor> Sender<T, F> {
         }
     }
 
+    /// As [`send`](Self::send), unless `cancel` is ready before there is room: then the message comes back.
+    ///
+    /// The outcome is known for sure: with `Ok` the channel has accepted the message, with an error
+    /// nobody has got it and nobody will. So trying again never sends a message twice. For deadlines and
+    /// shutdown signals, on any runtime: `cancel` can be its timer.
+    ///
+    /// # Errors
+    /// Cancelled (named timeout, since that is what it mostly is), or closed. The message comes back.
+    ///
+    /// # Cancel safety
+    /// See [`SendOr`](super::SendOr).
+    ///
+    /// ```
+    /// # wakerun::block_on(async {
+    /// let (tx, rx) = wakerun_channel::mpsc::channel(1);
+    /// tx.send_or(std::future::pending::<()>(), 1).await.unwrap();
+    /// let error = tx.send_or(std::future::ready(()), 2).await.unwrap_err();
+    /// assert!(error.is_timeout());
+    /// assert_eq!(error.into_inner(), 2);
+    /// # });
+    /// ```
+    pub fn send_or<C: Future>(&self, cancel: C, value: T) -> SendOr<'_, T, C, F> {
+        SendOr::new(self, cancel, value)
+    }
+
+    /// Sends all messages in `messages` in their order, side by side as far as there is room at a time:
+    /// each such run is one step for the channel, and one wake.
+    ///
+    /// # Errors
+    /// If the channel is closed; what has not been sent is left in `messages`.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves those messages in `messages`, and only those, that have not been sent.
+    ///
+    /// ```
+    /// use std::collections::VecDeque;
+    ///
+    /// # wakerun::block_on(async {
+    /// let (tx, mut rx) = wakerun_channel::mpsc::channel(2);
+    /// wakerun::spawn(async move {
+    ///     let mut messages = VecDeque::from([1, 2, 3]);
+    ///     tx.send_many(&mut messages).await.unwrap();
+    ///     assert!(messages.is_empty());
+    /// });
+    /// assert_eq!(rx.recv().await, Some(1));
+    /// assert_eq!(rx.recv().await, Some(2));
+    /// assert_eq!(rx.recv().await, Some(3));
+    /// # });
+    /// ```
+    pub fn send_many<'a>(&'a self, messages: &'a mut VecDeque<T>) -> SendMany<'a, T, F> {
+        SendMany::new(self, messages)
+    }
+
     /// Sends a message, blocking the thread while it waits for room. For plain threads.
     ///
     /// # Errors
@@ -135,6 +191,36 @@ impl<T, F: Flavor> Sender<T, F> {
             Err(TrySendError::Closed(value)) => Err(SendError(value)),
             Err(TrySendError::Full(value)) => wakerun::wake::block_on_thread(self.send(value)),
         }
+    }
+
+    /// As [`blocking_send`](Self::blocking_send), but gives up after `timeout`, or at once if there is no
+    /// room and it is zero; then the message comes back, and nobody gets it. Any duration is good.
+    ///
+    /// # Errors
+    /// The time is over, or the channel is closed; the message comes back.
+    ///
+    /// # Panics
+    /// Inside a wakerun task or `block_on`, which would be blocked with all that it runs.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let (tx, rx) = wakerun_channel::mpsc::channel(1);
+    /// tx.try_send(1).unwrap();
+    /// let error = tx.blocking_send_timeout(2, Duration::from_millis(1)).unwrap_err();
+    /// assert!(error.is_timeout());
+    /// assert_eq!(error.into_inner(), 2);
+    /// ```
+    #[track_caller]
+    pub fn blocking_send_timeout(
+        &self,
+        value: T,
+        timeout: Duration,
+    ) -> Result<(), SendTimeoutError<T>> {
+        crate::handle::assert_may_block("blocking_send_timeout");
+        crate::timed::blocking_send(crate::timed::deadline_after(timeout), |expiry| {
+            self.send_or(expiry, value)
+        })
     }
 
     /// Waits in line for room for one message, and holds it as a [`Permit`].
@@ -377,12 +463,7 @@ impl<T, F: Flavor> Sender<T, F> {
 
 impl<T, F: Flavor> Clone for Sender<T, F> {
     fn clone(&self) -> Self {
-        // Relaxed: `self` keeps the count above zero, and how the clone gets elsewhere orders it.
-        let before = self.chan.senders.fetch_add(1, Ordering::Relaxed);
-        if before > usize::MAX / 2 {
-            // Only leaks in a loop get here; a count that wrapped would close a live channel.
-            std::process::abort();
-        }
+        crate::handle::count_clone(&self.chan.senders);
         Self::new(self.chan.clone())
     }
 }

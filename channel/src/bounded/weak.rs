@@ -31,22 +31,7 @@ impl<T, F: Flavor> WeakSender<T, F> {
 
     /// A sender, unless the last one is gone: then the channel is closed for good.
     pub fn upgrade(&self) -> Option<Sender<T, F>> {
-        let senders = &self.chan.senders;
-        let mut count = senders.load(Ordering::Relaxed);
-        while count != 0 {
-            // Acquire pairs with nothing but keeps the sender's first use after the count; from 0
-            // there is no way back, so an end that the receiver has seen is final.
-            match senders.compare_exchange_weak(
-                count,
-                count + 1,
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => return Some(Sender::new(self.chan.clone())),
-                Err(found) => count = found,
-            }
-        }
-        None
+        crate::handle::count_up(&self.chan.senders).then(|| Sender::new(self.chan.clone()))
     }
 
     /// How many senders there are. A snapshot.

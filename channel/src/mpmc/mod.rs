@@ -67,6 +67,9 @@ pub type OwnedPermit<T> = bounded::OwnedPermit<T, Mpmc>;
 /// Room for several messages, in hand. See [`bounded::PermitIterator`].
 pub type PermitIterator<'a, T> = bounded::PermitIterator<'a, T, Mpmc>;
 
+/// A sender for code that polls. See [`bounded::PollSender`].
+pub type PollSender<T> = bounded::PollSender<T, Mpmc>;
+
 /// A sender that does not keep the channel open. See [`bounded::WeakSender`].
 pub type WeakSender<T> = bounded::WeakSender<T, Mpmc>;
 
@@ -86,13 +89,17 @@ pub mod future {
     pub type ReserveOwned<T> = bounded::ReserveOwned<T, Mpmc>;
     /// See [`bounded::Send`].
     pub type Send<'a, T> = bounded::Send<'a, T, Mpmc>;
+    /// See [`bounded::SendMany`].
+    pub type SendMany<'a, T> = bounded::SendMany<'a, T, Mpmc>;
+    /// See [`bounded::SendOr`].
+    pub type SendOr<'a, T, C> = bounded::SendOr<'a, T, C, Mpmc>;
 }
 
 /// A channel for `capacity` messages; see [`mpsc::channel`](crate::mpsc::channel).
 ///
 /// # Panics
 /// If `capacity` is 0 or above [`MAX_CAPACITY`], or if the memory for so many messages of this size
-/// is not to be had. (For capacity 0, see `rendezvous`.)
+/// is not to be had. (For capacity 0, see [`rendezvous`](crate::rendezvous).)
 ///
 /// ```
 /// let (tx, rx) = wakerun_channel::mpmc::channel(2);

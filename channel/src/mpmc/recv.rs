@@ -6,7 +6,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::Receiver;
-use crate::reception::Reception;
+use crate::chan::Chan;
+use crate::flavor::Mpmc;
+use crate::recv::RecvFrom;
 
 /// The future of [`Receiver::recv`].
 ///
@@ -14,27 +16,14 @@ use crate::reception::Reception;
 /// Dropping it loses no message and no wake-up: the message stays in the queue, and a wake that it has
 /// not used goes to the next receiver. One that is kept but not polled any more lets its wake lapse on a
 /// wakerun task, as a [`reserve`](crate::bounded::Reserve) its grant.
+#[derive(Debug)]
 #[must_use = "futures do nothing unless you `.await` or poll them"]
-pub struct Recv<'a, T> {
-    receiver: &'a Receiver<T>,
-    reception: Reception,
-}
-
-// SAFETY: no message is in it; the waiter is reached by other threads under the receivers' lock only.
-unsafe impl<T: Send> Send for Recv<'_, T> {}
-// SAFETY: `&Recv` gives access to nothing.
-unsafe impl<T: Send> Sync for Recv<'_, T> {}
-
-impl<T> std::panic::UnwindSafe for Recv<'_, T> {}
-impl<T> std::panic::RefUnwindSafe for Recv<'_, T> {}
+pub struct Recv<'a, T>(RecvFrom<'a, Chan<T, Mpmc>>);
 
 impl<'a, T> Recv<'a, T> {
     #[inline]
     pub(super) fn new(receiver: &'a Receiver<T>) -> Self {
-        Self {
-            receiver,
-            reception: Reception::new(),
-        }
+        Self(RecvFrom::new(receiver.chan()))
     }
 }
 
@@ -43,22 +32,8 @@ impl<T> Future for Recv<'_, T> {
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        let this = self.into_ref().get_ref();
-        // SAFETY: pinned with this future, which has one channel and cancels when it is dropped.
-        unsafe { this.reception.poll(this.receiver.chan(), cx) }
-    }
-}
-
-impl<T> Drop for Recv<'_, T> {
-    #[inline]
-    fn drop(&mut self) {
-        self.reception.cancel(&**self.receiver.chan());
-    }
-}
-
-impl<T> fmt::Debug for Recv<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recv").finish_non_exhaustive()
+        // SAFETY: the only field, pinned with this future and not moved.
+        unsafe { self.map_unchecked_mut(|this| &mut this.0) }.poll(cx)
     }
 }
 
@@ -69,6 +44,7 @@ impl<T> fmt::Debug for Recv<'_, T> {
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub struct RecvMany<'a, T> {
     recv: Recv<'a, T>,
+    receiver: &'a Receiver<T>,
     buffer: &'a mut Vec<T>,
     limit: usize,
 }
@@ -77,6 +53,7 @@ impl<'a, T> RecvMany<'a, T> {
     pub(super) fn new(receiver: &'a Receiver<T>, buffer: &'a mut Vec<T>, limit: usize) -> Self {
         Self {
             recv: Recv::new(receiver),
+            receiver,
             buffer,
             limit,
         }
@@ -98,7 +75,7 @@ impl<T> Future for RecvMany<'_, T> {
             return Poll::Ready(0);
         };
         this.buffer.push(first);
-        Poll::Ready(1 + this.recv.receiver.take_more(this.buffer, this.limit - 1))
+        Poll::Ready(1 + this.receiver.take_more(this.buffer, this.limit - 1))
     }
 }
 

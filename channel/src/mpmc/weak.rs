@@ -32,20 +32,7 @@ impl<T> WeakReceiver<T> {
     /// A receiver, unless the last one is gone: then the channel is closed for good.
     pub fn upgrade(&self) -> Option<Receiver<T>> {
         let receivers = &self.chan.rx.side.strong;
-        let mut count = receivers.load(Ordering::Relaxed);
-        while count != 0 {
-            // Acquire keeps the receiver's first use after the count; from 0 there is no way back.
-            match receivers.compare_exchange_weak(
-                count,
-                count + 1,
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => return Some(Receiver::new(self.chan.clone())),
-                Err(found) => count = found,
-            }
-        }
-        None
+        crate::handle::count_up(receivers).then(|| Receiver::new(self.chan.clone()))
     }
 
     /// How many receivers there are. A snapshot.

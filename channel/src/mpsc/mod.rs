@@ -50,6 +50,9 @@ pub type OwnedPermit<T> = bounded::OwnedPermit<T, Mpsc>;
 /// Room for several messages, in hand. See [`bounded::PermitIterator`].
 pub type PermitIterator<'a, T> = bounded::PermitIterator<'a, T, Mpsc>;
 
+/// A sender for code that polls. See [`bounded::PollSender`].
+pub type PollSender<T> = bounded::PollSender<T, Mpsc>;
+
 /// A sender that does not keep the channel open. See [`bounded::WeakSender`].
 pub type WeakSender<T> = bounded::WeakSender<T, Mpsc>;
 
@@ -69,6 +72,10 @@ pub mod future {
     pub type ReserveOwned<T> = bounded::ReserveOwned<T, Mpsc>;
     /// See [`bounded::Send`].
     pub type Send<'a, T> = bounded::Send<'a, T, Mpsc>;
+    /// See [`bounded::SendMany`].
+    pub type SendMany<'a, T> = bounded::SendMany<'a, T, Mpsc>;
+    /// See [`bounded::SendOr`].
+    pub type SendOr<'a, T, C> = bounded::SendOr<'a, T, C, Mpsc>;
 }
 
 /// A channel for `capacity` messages.

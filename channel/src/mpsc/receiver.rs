@@ -1,9 +1,11 @@
 //! The receiving handle.
 
 use std::fmt;
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures_core::Stream;
 use wakerun::panics::FirstPanic;
@@ -11,7 +13,7 @@ use wakerun::sync::atomic::Ordering;
 
 use super::{Recv, RecvMany};
 use crate::chan::Chan;
-use crate::error::TryRecvError;
+use crate::error::{RecvTimeoutError, TryRecvError};
 use crate::flavor::Mpsc;
 use crate::gate::{CLOSED, RX_GONE};
 use crate::receive::{Cursor, Take};
@@ -182,6 +184,52 @@ impl<T> Receiver<T> {
             Err(TryRecvError::Disconnected) => None,
             Err(TryRecvError::Empty) => wakerun::wake::block_on_thread(self.recv()),
         }
+    }
+
+    /// As [`blocking_recv`](Self::blocking_recv), but gives up after `timeout`; nothing is lost then. Any
+    /// duration is good.
+    ///
+    /// # Errors
+    /// The time is over, or the channel has come to its end.
+    ///
+    /// # Panics
+    /// Inside a wakerun task or `block_on`, which would be blocked with all that it runs.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use wakerun_channel::error::RecvTimeoutError;
+    ///
+    /// let (tx, mut rx) = wakerun_channel::mpsc::channel::<u8>(1);
+    /// let received = rx.blocking_recv_timeout(Duration::from_millis(1));
+    /// assert_eq!(received, Err(RecvTimeoutError::Timeout));
+    /// # drop(tx);
+    /// ```
+    #[track_caller]
+    pub fn blocking_recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
+        crate::handle::assert_may_block("blocking_recv_timeout");
+        crate::timed::blocking_recv(self.recv(), crate::timed::deadline_after(timeout))
+    }
+
+    /// Receives the next message, unless `cancel` is ready first: a timer of any runtime, a signal to stop.
+    ///
+    /// # Errors
+    /// Cancelled (named timeout, since that is what it mostly is), or the channel has come to its end.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses no message.
+    ///
+    /// ```
+    /// # wakerun::block_on(async {
+    /// use wakerun_channel::error::RecvTimeoutError;
+    ///
+    /// let (tx, mut rx) = wakerun_channel::mpsc::channel::<u8>(1);
+    /// let received = rx.recv_or(std::future::ready(())).await;
+    /// assert_eq!(received, Err(RecvTimeoutError::Timeout));
+    /// # drop(tx);
+    /// # });
+    /// ```
+    pub async fn recv_or<C: Future>(&mut self, cancel: C) -> Result<T, RecvTimeoutError> {
+        crate::timed::recv_or(self.recv(), cancel).await
     }
 
     /// Closes the channel for senders. Waiting senders get their messages back; messages accepted

@@ -1,9 +1,10 @@
 //! Running one future on a thread that has nothing else to run.
 
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
 
 use crate::scheduler::parker::Parker;
 
@@ -30,17 +31,68 @@ impl Wake for ThreadWaker {
 /// assert_eq!(wakerun::wake::block_on_thread(async { 7 }), 7);
 /// ```
 pub fn block_on_thread<F: Future>(future: F) -> F::Output {
+    let mut thread = OnThread::new();
     let mut future = pin!(future);
-    let thread = Arc::new(ThreadWaker {
-        parker: Parker::new(),
-    });
-    thread.parker.attach();
-    let waker = Waker::from(thread.clone());
-    let mut cx = Context::from_waker(&waker);
     loop {
-        if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+        if let Poll::Ready(output) = thread.poll(future.as_mut()) {
             return output;
         }
-        thread.parker.park();
+        thread.waker.parker.park();
+    }
+}
+
+/// As [`block_on_thread`], but gives up when `deadline` has passed: `None`, and the future, which is the
+/// caller's, can be polled on, or asked what has become of it. It is polled at least once, and once more
+/// after the deadline.
+///
+/// ```
+/// use std::pin::{Pin, pin};
+/// use std::time::Instant;
+/// use wakerun::wake::block_on_thread_until;
+///
+/// assert_eq!(block_on_thread_until(pin!(async { 7 }), Instant::now()), Some(7));
+/// assert_eq!(block_on_thread_until(pin!(std::future::pending::<()>()), Instant::now()), None);
+/// ```
+pub fn block_on_thread_until<F: Future>(
+    mut future: Pin<&mut F>,
+    deadline: Instant,
+) -> Option<F::Output> {
+    let mut thread = OnThread::new();
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if let Poll::Ready(output) = thread.poll(future.as_mut()) {
+            return Some(output);
+        }
+        if left.is_zero() {
+            return None;
+        }
+        // Some systems refuse to wait for centuries; an hour at a time is as good.
+        let _ = thread
+            .waker
+            .parker
+            .park_timeout(left.min(Duration::from_secs(3600)));
+    }
+}
+
+/// A thread that polls a future.
+struct OnThread {
+    waker: Arc<ThreadWaker>,
+    as_waker: Waker,
+}
+
+impl OnThread {
+    fn new() -> Self {
+        let waker = Arc::new(ThreadWaker {
+            parker: Parker::new(),
+        });
+        waker.parker.attach();
+        Self {
+            as_waker: Waker::from(waker.clone()),
+            waker,
+        }
+    }
+
+    fn poll<F: Future>(&mut self, future: Pin<&mut F>) -> Poll<F::Output> {
+        future.poll(&mut Context::from_waker(&self.as_waker))
     }
 }

@@ -6,7 +6,7 @@ mod core_slot;
 mod handle;
 mod hooks;
 
-pub use block_on::block_on_thread;
+pub use block_on::{block_on_thread, block_on_thread_until};
 pub use builder::Builder;
 pub use handle::{EnterGuard, Handle, RuntimeFlavor, TryCurrentError};
 pub(crate) use hooks::Hooks;
