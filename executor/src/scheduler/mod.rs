@@ -29,7 +29,7 @@ use crate::task::owned::OwnedTasks;
 use crate::task::{Id, JoinHandle, cell};
 use idle::Idle;
 use remote::Remote;
-pub(crate) use shutdown::Shutdown;
+pub(crate) use shutdown::{Shutdown, cancel_unlisted};
 pub(crate) use worker::Worker;
 
 /// Where a woken task goes among those that its worker has to run.
@@ -172,7 +172,7 @@ where
         // SAFETY: ...and one for its queue entry.
         let task = unsafe { Task::from_raw(header) };
         if !task.header().shared.owned.insert(&task) {
-            shutdown::cancel_unlisted(task);
+            cancel_unlisted(task);
         } else if let Some(worker) = worker {
             worker.push_spawned(task);
         } else {

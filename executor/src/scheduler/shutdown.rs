@@ -114,7 +114,7 @@ impl Shared {
 
 /// Ends a new task that the closed list has refused, with the references of its queue entry and of
 /// the list.
-pub(super) fn cancel_unlisted(task: Task) {
+pub(crate) fn cancel_unlisted(task: Task) {
     if task.header().state.take_for_shutdown() {
         task.shut_down();
     }
