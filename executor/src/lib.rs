@@ -14,6 +14,7 @@
 #![warn(missing_docs)]
 
 mod context;
+pub mod fs;
 mod runtime;
 mod scheduler;
 pub mod task;

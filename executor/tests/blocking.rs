@@ -183,7 +183,7 @@ fn after_shutdown_a_job_is_cancelled_and_its_closure_dropped() {
 #[test]
 #[should_panic(expected = "there is no wakerun runtime here")]
 fn outside_a_runtime_is_told() {
-    let _ = spawn_blocking(|| ());
+    drop(spawn_blocking(|| ()));
 }
 
 #[test]
