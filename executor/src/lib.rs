@@ -14,7 +14,9 @@
 #![warn(missing_docs)]
 
 mod context;
+mod driver;
 pub mod fs;
+pub mod io;
 mod runtime;
 mod scheduler;
 pub mod task;

@@ -46,7 +46,7 @@ impl Wake for Main {
             // The thread sleeps in one of the two places; a token at the other ends a later sleep
             // there early, which is harmless.
             self.parker.unpark();
-            self.shared.remotes[0].parker.unpark();
+            self.shared.unpark(0);
         }
     }
 }
@@ -129,7 +129,7 @@ impl CoreSlot {
         if let Some(core) = core {
             shared.worker_left(&core);
         } else {
-            shared.remotes[0].parker.unpark();
+            shared.unpark(0);
         }
     }
 }
@@ -190,6 +190,7 @@ struct EndPoll<'a>(&'a Worker);
 impl Drop for EndPoll<'_> {
     fn drop(&mut self) {
         self.0.end_poll();
+        self.0.count_poll();
     }
 }
 
