@@ -180,7 +180,10 @@ mod tests {
         let lock = Lock::new(());
         let held = lock.lock();
         assert!(lock.try_lock().is_none());
-        assert!(lock.try_lock().is_none(), "the failed try has not unlocked it");
+        assert!(
+            lock.try_lock().is_none(),
+            "the failed try has not unlocked it"
+        );
         drop(held);
         assert!(lock.try_lock().is_some());
     }

@@ -170,8 +170,9 @@ impl Running<'_> {
                     break Some(output);
                 }
             }
-            if !(0..TASKS_PER_TURN).all(|_| core.run_one()) {
-                core.park_unless(|| main.woken.load(Ordering::Acquire));
+            let woken = || main.woken.load(Ordering::Acquire);
+            if !(0..TASKS_PER_TURN).all(|_| core.run_one()) && !woken() {
+                core.park_unless(woken);
             }
         };
         drop(guard);

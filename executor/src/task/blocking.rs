@@ -13,6 +13,7 @@ use super::header::Task;
 use super::state::Start;
 use super::{AbortHandle, Builder, Id, JoinHandle, JoinSet, cell};
 use crate::context::{self, Entered};
+use crate::driver::HeldBack;
 use crate::scheduler::{self, Shared};
 use crate::{Handle, Runtime};
 
@@ -72,11 +73,23 @@ where
     // SAFETY: ...and one for its queue entry.
     let task = unsafe { Task::from_raw(header) };
     if task.header().shared.owned.insert(&task) {
-        ::blocking::unblock(move || run(task)).detach();
+        // A test's clock does not run ahead of it.
+        let held_back = hold_clock_back_for(&task);
+        ::blocking::unblock(move || {
+            run(task);
+            drop(held_back);
+        })
+        .detach();
     } else {
         scheduler::cancel_unlisted(task);
     }
     handle
+}
+
+/// Holds the clock of the job's runtime back, if it is one that can be paused.
+fn hold_clock_back_for(task: &Task) -> Option<HeldBack> {
+    let shared = &task.header().shared;
+    (!shared.multi_thread).then(|| shared.driver.hold_clock_back())
 }
 
 /// Runs a job on the thread of the pool that has taken it.

@@ -22,9 +22,8 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use super::sleep::Rest;
 use super::{READING_PATIENCE_NS, Worker};
-use crate::driver::Hold;
+use crate::driver::{Hold, Turn};
 
 /// A worker's looks into the driver while it runs tasks.
 #[derive(Default)]
@@ -64,12 +63,11 @@ impl Worker {
     }
 
     /// One sleep in the driver.
-    pub(super) fn lie_in_driver(&self, hold: &mut Hold<'_>, limit: Option<Duration>) -> Rest {
+    pub(super) fn lie_in_driver(&self, hold: &mut Hold<'_>, limit: Option<Duration>) -> Turn {
         let mut wakes = self.wakes.take();
-        let token = hold.park(&self.remote().parker, limit, &mut wakes);
-        let events = !wakes.is_empty();
+        let turn = hold.park(&self.remote().parker, limit, &mut wakes);
         self.wakes.set(wakes);
-        Rest { token, events }
+        turn
     }
 
     /// Gives the driver back after a sleep, and wakes what it has brought.
@@ -130,5 +128,6 @@ impl Worker {
         let mut wakes = self.wakes.take();
         wakes.fire();
         self.wakes.set(wakes);
+        self.shared.driver.fire_timers();
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Worker;
-use crate::driver::Hold;
+use crate::driver::{Hold, Turn};
 use crate::scheduler::remote::Remote;
 use crate::scheduler::worth::UNKNOWN_MEAN_NS;
 use crate::task::header::Task;
@@ -35,15 +35,6 @@ impl<'a> Bed<'a> {
         });
         Self { watch, hold }
     }
-}
-
-/// What has ended a sleep; nothing, if it was time.
-#[derive(Clone, Copy)]
-pub(super) struct Rest {
-    /// Somebody has notified this worker.
-    pub(super) token: bool,
-    /// The driver has something to be woken.
-    pub(super) events: bool,
 }
 
 impl Worker {
@@ -80,12 +71,12 @@ impl Worker {
             self.look(&mut |_| None);
         }
         let rescued = loop {
-            let rest = self.lie(&mut bed);
-            if rest.token {
+            let turn = self.lie(&mut bed);
+            if turn.token {
                 self.searching.set(true);
                 break None;
             }
-            if rest.events {
+            if turn.events {
                 self.wake_up();
                 break None;
             }
@@ -109,7 +100,7 @@ impl Worker {
     }
 
     /// One sleep, in the driver or outside, for as long as the watch allows.
-    fn lie(&self, bed: &mut Bed<'_>) -> Rest {
+    fn lie(&self, bed: &mut Bed<'_>) -> Turn {
         let limit = bed.watch.is_some().then_some(WATCH_INTERVAL);
         let parker = &self.remote().parker;
         let token = match (&mut bed.hold, limit) {
@@ -120,7 +111,7 @@ impl Worker {
                 true
             }
         };
-        Rest {
+        Turn {
             token,
             events: false,
         }
