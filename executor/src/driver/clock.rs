@@ -80,23 +80,23 @@ impl Clock {
         self.altered.load(Ordering::Acquire) && self.hands.lock().running.is_none()
     }
 
-    /// Stops the clock. `false`: it stands already.
+    /// Stops the clock, at the beginning of a tick, so that a sleep of whole ticks takes just so long.
+    /// `false`: it stands already.
     pub(crate) fn pause(&self) -> bool {
         let mut hands = self.hands.lock();
         if hands.running.is_none() {
             return false;
         }
-        if !self.altered.load(Ordering::Relaxed) {
-            // Until now it has shown the system's time.
-            *hands = Hands {
-                shown: Instant::now(),
-                running: None,
-            };
+        let altered = self.altered.load(Ordering::Relaxed);
+        // Until it is altered it shows the system's time.
+        let now = if altered { hands.now() } else { Instant::now() };
+        *hands = Hands {
+            shown: self.instant_of(self.tick_of(now)).unwrap_or(now),
+            running: None,
+        };
+        if !altered {
             ALTERED.fetch_add(1, Ordering::Relaxed);
             self.altered.store(true, Ordering::Release);
-        } else {
-            hands.shown = hands.now();
-            hands.running = None;
         }
         true
     }

@@ -10,10 +10,6 @@ use crate::context::{PollGuard, WorkerGuard};
 use crate::scheduler::parker::Parker;
 use crate::scheduler::{Shared, Worker};
 
-/// Tasks that run between two looks at the main future's flag; as many as between two looks at the
-/// injector.
-const TASKS_PER_TURN: usize = 61;
-
 pub(crate) struct CoreSlot {
     slot: Mutex<Slot>,
 }
@@ -171,7 +167,7 @@ impl Running<'_> {
                 }
             }
             let woken = || main.woken.load(Ordering::Acquire);
-            if !(0..TASKS_PER_TURN).all(|_| core.run_one()) && !woken() {
+            if !(0..core.patience()).all(|_| core.run_one()) && !woken() {
                 core.park_unless(woken);
             }
         };

@@ -304,6 +304,12 @@ impl Worker {
         self.stop_searching();
     }
 
+    /// Tasks that run between two looks at what comes from outside; on a current-thread runtime, also
+    /// at the main future's flag.
+    pub(crate) fn patience(&self) -> u32 {
+        self.injector_interval.get()
+    }
+
     /// Runs one task on a current-thread runtime, if there is one to run.
     pub(crate) fn run_one(&self) -> bool {
         let Some(task) = self.next_task().or_else(|| self.take_injected()) else {
