@@ -306,17 +306,24 @@ pub(crate) fn with_current<R>(f: impl FnOnce(Arc<Shared>) -> R) -> R {
 
 /// The runtime that the calling code runs in.
 pub(crate) fn try_current() -> Result<Arc<Shared>, TryCurrentError> {
-    let entered = LOCAL.with(|local| local.entered.get());
-    let found = if entered > 0 {
-        ENTERED
-            .try_with(|stack| stack.borrow().last().map(|(_, shared)| shared.clone()))
-            .ok()
-            .flatten()
-    } else {
-        None
-    };
+    with_current_ref(Arc::clone)
+}
+
+/// Calls `f` with the runtime that the calling code runs in, without a count of references. `f` runs
+/// no foreign code and enters no runtime.
+pub(crate) fn with_current_ref<R>(f: impl FnOnce(&Arc<Shared>) -> R) -> Result<R, TryCurrentError> {
+    let mut f = Some(f);
+    let mut call = |shared: &Arc<Shared>| f.take().map(|f| f(shared));
+    let mut found = None;
+    if LOCAL.with(|local| local.entered.get()) > 0 {
+        let _ = ENTERED.try_with(|stack| {
+            if let Some((_, shared)) = stack.borrow().last() {
+                found = call(shared);
+            }
+        });
+    }
     found
-        .or_else(|| with_worker(|worker| worker.map(|worker| worker.shared().clone())))
+        .or_else(|| with_worker(|worker| worker.and_then(|worker| call(worker.shared()))))
         .ok_or(TryCurrentError::new())
 }
 

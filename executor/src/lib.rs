@@ -14,9 +14,17 @@
 #![warn(missing_docs)]
 
 mod context;
+mod driver;
+pub mod fs;
+#[cfg(feature = "hyper")]
+pub mod hyper;
+pub mod io;
+pub mod net;
 mod runtime;
 mod scheduler;
+pub mod signal;
 pub mod task;
+pub mod time;
 pub mod wake;
 
 #[doc(hidden)]

@@ -63,7 +63,8 @@ impl<T> Lock<T> {
     /// Takes the lock if it is free.
     #[inline]
     pub fn try_lock(&self) -> Option<LockGuard<'_, T>> {
-        self.try_acquire().then_some(LockGuard { lock: self })
+        // Not `then_some`: a guard that is made and dropped on failure would unlock the holder's lock.
+        self.try_acquire().then(|| LockGuard { lock: self })
     }
 
     #[inline]
@@ -179,6 +180,10 @@ mod tests {
         let lock = Lock::new(());
         let held = lock.lock();
         assert!(lock.try_lock().is_none());
+        assert!(
+            lock.try_lock().is_none(),
+            "the failed try has not unlocked it"
+        );
         drop(held);
         assert!(lock.try_lock().is_some());
     }

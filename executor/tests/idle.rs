@@ -293,3 +293,88 @@ fn memory_does_not_grow_with_the_number_of_runtimes() {
         assert!(grown < 4 * 1024, "{grown} KiB more after {count} runtimes");
     });
 }
+
+#[test]
+fn open_sockets_and_far_timers_cost_nothing() {
+    // B140: five seconds, as long as it takes for a wheel that turns to no purpose to show.
+    if is_watched() {
+        return;
+    }
+    let _alone = alone();
+    within("sockets and timers", || {
+        let kinds = [
+            (Kind::Current, "idle-io-one"),
+            (Kind::Workers(1), "idle-io-w1"),
+            (Kind::Workers(2), "idle-io-w2"),
+            (Kind::Workers(4), "idle-io-w4"),
+        ];
+        let go = Event::new();
+        let blocked = kinds.map(|(kind, name)| {
+            let (ready, wait) = (Event::new(), go.clone());
+            let set = ready.clone();
+            let thread = thread::Builder::new()
+                .name(name.to_string())
+                .spawn(move || sleep_with_sockets_and_timers(&named(kind, name), &set, &wait))
+                .unwrap();
+            ready.wait_blocking();
+            thread
+        });
+        thread::sleep(Duration::from_millis(100));
+        let before = kinds.map(|(_, name)| activity(name));
+        thread::sleep(Duration::from_secs(5));
+        let after = kinds.map(|(_, name)| activity(name));
+        go.set();
+        for thread in blocked {
+            thread.join().unwrap();
+        }
+        for (at, (kind, _)) in kinds.into_iter().enumerate() {
+            let (before, after) = (before[at], after[at]);
+            let (switches, ticks) = (after.0 - before.0, after.1 - before.1);
+            assert!(before.0 > 0, "the threads have not been found");
+            println!("{kind:?}: {switches} wake-ups, {ticks} ticks in 5 s");
+            assert!(switches <= 10, "{kind:?}: {switches} wake-ups in 5 s");
+            assert!(ticks <= 1, "{kind:?}: {ticks} ticks of work in 5 s");
+        }
+    });
+}
+
+/// A hundred sockets that nothing comes to, and a hundred timers that are far.
+fn sleep_with_sockets_and_timers(runtime: &Runtime, ready: &Event, go: &Event) {
+    use std::os::unix::net::UnixStream;
+    use wakerun::io::Async;
+    use wakerun::time::sleep;
+
+    let _guard = runtime.enter();
+    let mut others = Vec::new();
+    for n in 0..100_u64 {
+        let (one, other) = UnixStream::pair().unwrap();
+        others.push(other);
+        let one = Async::new(one).unwrap();
+        drop(runtime.spawn(async move { one.readable().await }));
+        drop(runtime.spawn(async move {
+            sleep(Duration::from_secs(60 + n * 977)).await;
+        }));
+    }
+    runtime.block_on(async {
+        // All of them have been polled.
+        for _ in 0..400 {
+            yield_now().await;
+        }
+        ready.set();
+        go.wait().await;
+    });
+}
+
+#[test]
+fn a_runtime_without_sources_and_timers_makes_no_descriptors() {
+    let _alone = alone();
+    within("no driver", || {
+        let count = || fs::read_dir("/proc/self/fd").unwrap().count();
+        let before = count();
+        let runtimes: Vec<_> = Kind::ALL.into_iter().map(Kind::build).collect();
+        for runtime in &runtimes {
+            runtime.block_on(runtime.spawn(yield_now())).unwrap();
+        }
+        assert_eq!(count(), before);
+    });
+}

@@ -6,10 +6,12 @@ mod inputs;
 #[cfg(target_os = "linux")]
 mod memory;
 mod output;
+#[path = "../support/program.rs"]
+mod program;
 mod support;
 
 use std::process::Command;
 
 fn wordcount() -> Command {
-    support::example("wordcount")
+    program::example("wordcount")
 }

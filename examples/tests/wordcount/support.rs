@@ -5,38 +5,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
-use std::time::SystemTime;
-
-/// The example program `name`, ready to get arguments.
-///
-/// Cargo tells a test where programs are, but not where examples are: they lie beside the folder
-/// of the test, and are built with all tests, but not when one test is asked for.
-pub(crate) fn example(name: &str) -> Command {
-    let test = std::env::current_exe().expect("a test has a path");
-    let deps = test.parent().expect("a test lies in a folder");
-    let program = deps
-        .with_file_name("examples")
-        .join(name)
-        .with_extension(std::env::consts::EXE_EXTENSION);
-
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
-    let newest = fs::read_dir(&sources)
-        .expect("the example has sources")
-        .map(|entry| modified(&entry.unwrap().path()).expect("a source can be read"))
-        .max();
-    assert!(
-        modified(&program) >= newest,
-        "{} is missing or old: run `cargo build --examples` before this test",
-        program.display()
-    );
-    Command::new(program)
-}
-
-fn modified(path: &Path) -> Option<SystemTime> {
-    fs::metadata(path)
-        .and_then(|metadata| metadata.modified())
-        .ok()
-}
 
 /// Runs a program with `input` on its standard input.
 pub(crate) fn run(command: &mut Command, input: &[u8]) -> Output {

@@ -41,6 +41,7 @@ pub struct Builder {
     stack_size: Option<usize>,
     hooks: Hooks,
     keep_together: bool,
+    start_paused: bool,
 }
 
 impl Builder {
@@ -53,6 +54,7 @@ impl Builder {
             stack_size: None,
             hooks: Hooks::default(),
             keep_together: true,
+            start_paused: false,
         }
     }
 
@@ -165,6 +167,13 @@ impl Builder {
         self
     }
 
+    /// Whether the clock is paused from the start, for tests; see [`time::pause`](crate::time::pause).
+    /// Only on a current-thread runtime.
+    pub fn start_paused(&mut self, paused: bool) -> &mut Self {
+        self.start_paused = paused;
+        self
+    }
+
     /// Starts the runtime.
     ///
     /// # Errors
@@ -172,9 +181,13 @@ impl Builder {
     ///
     /// # Panics
     /// If the number of workers comes from `WAKERUN_WORKER_THREADS` and that is not a positive
-    /// number.
+    /// number; and if a multi-thread runtime is to start with its clock paused.
     pub fn build(&mut self) -> io::Result<Runtime> {
         if self.multi_thread {
+            assert!(
+                !self.start_paused,
+                "the clock can be paused only on a current-thread runtime"
+            );
             self.build_multi_thread()
         } else {
             Ok(self.build_current_thread())
@@ -187,6 +200,9 @@ impl Builder {
             let worker = Worker::new(shared.clone(), index, ring);
             // The one worker fills the empty place.
             let _ = shared.core.set(CoreSlot::new(worker));
+        }
+        if self.start_paused {
+            shared.driver.clock.pause();
         }
         Runtime::from_parts(Handle::new(shared), Vec::new())
     }
@@ -271,6 +287,7 @@ impl fmt::Debug for Builder {
             .field("thread_stack_size", &self.stack_size)
             .field("hooks", &self.hooks)
             .field("keep_talkers_together", &self.keep_together)
+            .field("start_paused", &self.start_paused)
             .finish_non_exhaustive()
     }
 }

@@ -10,10 +10,6 @@ use crate::context::{PollGuard, WorkerGuard};
 use crate::scheduler::parker::Parker;
 use crate::scheduler::{Shared, Worker};
 
-/// Tasks that run between two looks at the main future's flag; as many as between two looks at the
-/// injector.
-const TASKS_PER_TURN: usize = 61;
-
 pub(crate) struct CoreSlot {
     slot: Mutex<Slot>,
 }
@@ -46,7 +42,7 @@ impl Wake for Main {
             // The thread sleeps in one of the two places; a token at the other ends a later sleep
             // there early, which is harmless.
             self.parker.unpark();
-            self.shared.remotes[0].parker.unpark();
+            self.shared.unpark(0);
         }
     }
 }
@@ -129,7 +125,7 @@ impl CoreSlot {
         if let Some(core) = core {
             shared.worker_left(&core);
         } else {
-            shared.remotes[0].parker.unpark();
+            shared.unpark(0);
         }
     }
 }
@@ -170,8 +166,9 @@ impl Running<'_> {
                     break Some(output);
                 }
             }
-            if !(0..TASKS_PER_TURN).all(|_| core.run_one()) {
-                core.park_unless(|| main.woken.load(Ordering::Acquire));
+            let woken = || main.woken.load(Ordering::Acquire);
+            if !(0..core.patience()).all(|_| core.run_one()) && !woken() {
+                core.park_unless(woken);
             }
         };
         drop(guard);
@@ -190,6 +187,7 @@ struct EndPoll<'a>(&'a Worker);
 impl Drop for EndPoll<'_> {
     fn drop(&mut self) {
         self.0.end_poll();
+        self.0.count_poll();
     }
 }
 

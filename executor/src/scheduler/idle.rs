@@ -32,12 +32,13 @@
 //! more, which searches and then watches.
 
 use crate::lock::Lock;
-use crate::sync::atomic::{AtomicU64, Ordering, fence};
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 
 const SEARCHING: u64 = 1;
 const PARKED: u64 = 1 << 20;
 const WATCHED: u64 = 1 << 40;
 const COUNT: u64 = (1 << 20) - 1;
+const NOBODY: usize = usize::MAX;
 
 /// A snapshot of the word.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +63,8 @@ impl Snapshot {
 pub(crate) struct Idle {
     word: AtomicU64,
     sleepers: Lock<Sleepers>,
+    /// The parked worker that waits in the driver; a hint.
+    in_driver: AtomicUsize,
     workers: usize,
 }
 
@@ -73,6 +76,15 @@ struct Sleepers {
     watcher: Option<usize>,
 }
 
+/// What a worker that goes to sleep learns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Announced {
+    /// It is to keep watch, and must not sleep without a limit.
+    pub(crate) watch: bool,
+    /// All others sleep already.
+    pub(crate) last: bool,
+}
+
 impl Idle {
     /// All `workers` run.
     pub(crate) fn new(workers: usize) -> Self {
@@ -82,8 +94,16 @@ impl Idle {
                 parked: Vec::with_capacity(workers),
                 watcher: None,
             }),
+            in_driver: AtomicUsize::new(NOBODY),
             workers,
         }
+    }
+
+    /// Says whether this worker, which is parked, waits in the driver.
+    pub(crate) fn note_in_driver(&self, worker: usize, is: bool) {
+        // Relaxed: who reads a stale note wakes another sleeper than the best.
+        let now = if is { worker } else { NOBODY };
+        self.in_driver.store(now, Ordering::Relaxed);
     }
 
     /// A snapshot for decisions where a stale answer costs time only.
@@ -109,13 +129,16 @@ impl Idle {
     #[must_use = "the worker sleeps on until its parker is told"]
     pub(crate) fn notify_one(&self) -> Option<usize> {
         let mut sleepers = self.sleepers.lock();
-        // Whoever keeps watch is taken last.
-        let at = match sleepers.parked.len() {
-            0 => return None,
-            1 => 0,
-            len if sleepers.watcher == Some(sleepers.parked[len - 1]) => len - 2,
-            len => len - 1,
-        };
+        // Whoever waits in the driver would leave it, and whoever keeps watch leaves nobody to take
+        // the driver's place: the one last but one, the other last.
+        let in_driver = self.in_driver.load(Ordering::Relaxed);
+        let watcher = sleepers.watcher;
+        let parked = &sleepers.parked;
+        let at = parked
+            .iter()
+            .rposition(|worker| Some(*worker) != watcher && *worker != in_driver)
+            .or_else(|| parked.iter().rposition(|worker| Some(*worker) != watcher))
+            .or_else(|| parked.len().checked_sub(1))?;
         let worker = sleepers.parked.remove(at);
         self.leave_list(&mut sleepers, worker);
         Some(worker)
@@ -131,17 +154,18 @@ impl Idle {
         self.word.fetch_add(change, Ordering::SeqCst);
     }
 
-    /// The sleeper's steps 1 and 2. `true`: this worker is to keep watch. The caller then looks at
-    /// the injector once more, and parks or calls [`retract`](Self::retract).
+    /// The sleeper's steps 1 and 2. The caller then looks at the injector once more, and parks or
+    /// calls [`retract`](Self::retract).
     #[must_use = "whoever keeps watch must not sleep without a time limit"]
-    pub(crate) fn announce(&self, worker: usize, was_searching: bool) -> bool {
+    pub(crate) fn announce(&self, worker: usize, was_searching: bool) -> Announced {
         let mut sleepers = self.sleepers.lock();
         sleepers.parked.push(worker);
         let mut change = PARKED;
         if was_searching {
             change = change.wrapping_sub(SEARCHING);
         }
-        let watch = sleepers.watcher.is_none() && sleepers.parked.len() < self.workers;
+        let last = sleepers.parked.len() == self.workers;
+        let watch = sleepers.watcher.is_none() && !last;
         if watch {
             sleepers.watcher = Some(worker);
             change = change.wrapping_add(WATCHED);
@@ -150,7 +174,7 @@ impl Idle {
         drop(sleepers);
         // Pairs with the fence in `worker_to_notify`.
         fence(Ordering::SeqCst);
-        watch
+        Announced { watch, last }
     }
 
     /// A parked worker goes back to searching by its own decision. `false`: somebody has notified
@@ -200,9 +224,9 @@ mod tests {
     #[test]
     fn the_watcher_is_woken_last() {
         let idle = Idle::new(4);
-        assert!(idle.announce(0, false), "others run: keep watch");
-        assert!(!idle.announce(1, false));
-        assert!(!idle.announce(2, false));
+        assert!(idle.announce(0, false).watch, "others run: keep watch");
+        assert!(!idle.announce(1, false).watch);
+        assert!(!idle.announce(2, false).watch);
         assert_eq!(idle.notify_one(), Some(2));
         assert_eq!(idle.notify_one(), Some(1));
         assert!(idle.relaxed().watched());
@@ -216,9 +240,9 @@ mod tests {
     #[test]
     fn the_last_to_park_does_not_watch_an_idle_runtime() {
         let idle = Idle::new(2);
-        assert!(idle.announce(1, false));
+        assert!(idle.announce(1, false).watch);
         assert!(!idle.stop_watching(1), "worker 0 runs");
-        assert!(!idle.announce(0, false));
+        assert!(!idle.announce(0, false).watch);
         assert!(idle.stop_watching(1));
         assert!(!idle.relaxed().watched());
     }
@@ -226,7 +250,7 @@ mod tests {
     #[test]
     fn a_lone_worker_has_nobody_to_watch() {
         let idle = Idle::new(1);
-        assert!(!idle.announce(0, false));
+        assert!(!idle.announce(0, false).watch);
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod worth;
 mod loom_tests;
 
 use std::future::Future;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -23,13 +24,14 @@ use crossbeam_utils::CachePadded;
 use st3::fifo;
 
 use crate::context;
+use crate::driver::Driver;
 use crate::runtime::{CoreSlot, Hooks};
 use crate::task::header::Task;
 use crate::task::owned::OwnedTasks;
 use crate::task::{Id, JoinHandle, cell};
 use idle::Idle;
 use remote::Remote;
-pub(crate) use shutdown::Shutdown;
+pub(crate) use shutdown::{Shutdown, cancel_unlisted};
 pub(crate) use worker::Worker;
 
 /// Where a woken task goes among those that its worker has to run.
@@ -54,6 +56,8 @@ pub(crate) struct Shared {
     /// Tasks spawned or woken from outside, and what overflows a worker's ring.
     pub(crate) injector: ConcurrentQueue<Task>,
     pub(crate) idle: Idle,
+    /// Counted apart, so that a source does not keep the rest.
+    pub(crate) driver: Arc<Driver>,
     pub(crate) owned: OwnedTasks,
     pub(crate) hooks: Hooks,
     pub(crate) keep_together: bool,
@@ -85,6 +89,7 @@ impl Shared {
             remotes,
             injector: ConcurrentQueue::unbounded(),
             idle: Idle::new(workers),
+            driver: Arc::new(Driver::new()),
             owned: OwnedTasks::new(workers),
             hooks,
             keep_together,
@@ -117,15 +122,29 @@ impl Shared {
     /// Wakes a worker for what has been put into the injector, unless one is looking already.
     fn notify_for_injected(&self) {
         if let Some(worker) = self.idle.worker_to_notify() {
-            self.remotes[worker].parker.unpark();
+            self.unpark(worker);
         }
     }
 
     /// Wakes a worker, if one sleeps.
     fn notify_one(&self) {
         if let Some(worker) = self.idle.notify_one() {
-            self.remotes[worker].parker.unpark();
+            self.unpark(worker);
         }
+    }
+
+    /// Leaves a worker a token, wherever it sleeps.
+    pub(crate) fn unpark(&self, worker: usize) {
+        let parker = &self.remotes[worker].parker;
+        parker.unpark_or(|| self.driver.interrupt());
+    }
+
+    /// Makes the driver unless it is there, and gets a worker to wait in it.
+    pub(crate) fn start_driver(&self) -> io::Result<()> {
+        if self.driver.start()? {
+            self.notify_one();
+        }
+        Ok(())
     }
 }
 
@@ -172,7 +191,7 @@ where
         // SAFETY: ...and one for its queue entry.
         let task = unsafe { Task::from_raw(header) };
         if !task.header().shared.owned.insert(&task) {
-            shutdown::cancel_unlisted(task);
+            cancel_unlisted(task);
         } else if let Some(worker) = worker {
             worker.push_spawned(task);
         } else {

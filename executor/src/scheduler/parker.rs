@@ -2,6 +2,20 @@
 //!
 //! The token is ours and not `std`'s: code of a task may call `thread::park` itself and take a token
 //! that was meant for the scheduler, and may leave one behind.
+//!
+//! | state | who may sleep, and where | a token |
+//! |---|---|---|
+//! | EMPTY | nobody | none |
+//! | PARKED | the owner, in `thread::park` | none |
+//! | IN_DRIVER | the owner, in the driver's wait | none |
+//! | NOTIFIED | nobody for long | one |
+//!
+//! The owner goes from EMPTY to one of the two places by an exchange that fails if a token is there,
+//! and comes back to EMPTY by one that tells whether a token has come. Who brings a token exchanges
+//! the state for NOTIFIED and so learns where the owner sleeps, or is about to. It ends a sleep in
+//! the driver with an interruption that the driver remembers, so that a wait which has not begun
+//! yet ends at once; one that comes too late ends somebody's later wait, who finds no token and
+//! waits again.
 
 use std::time::{Duration, Instant};
 
@@ -12,6 +26,7 @@ use crate::sync::thread::{self, Thread};
 const EMPTY: u32 = 0;
 const PARKED: u32 = 1;
 const NOTIFIED: u32 = 2;
+const IN_DRIVER: u32 = 3;
 
 /// A sleeping place for one thread at a time.
 #[derive(Debug)]
@@ -37,7 +52,7 @@ impl Parker {
 
     /// Sleeps until a token is there, and takes it.
     pub(crate) fn park(&self) {
-        if self.prepare() {
+        if self.prepare(PARKED) {
             return;
         }
         loop {
@@ -51,7 +66,7 @@ impl Parker {
     /// Sleeps until a token is there, and takes it, or until the time is over. `true`: a token.
     #[cfg(not(wakerun_loom))]
     pub(crate) fn park_timeout(&self, timeout: Duration) -> bool {
-        if self.prepare() {
+        if self.prepare(PARKED) {
             return true;
         }
         let start = Instant::now();
@@ -72,18 +87,30 @@ impl Parker {
     #[cfg(wakerun_loom)]
     pub(crate) fn park_timeout(&self, _timeout: Duration) -> bool {
         let _ = Instant::now;
-        if self.prepare() {
+        if self.prepare(PARKED) {
             return true;
         }
         thread::yield_now();
         self.state.swap(EMPTY, Ordering::Acquire) == NOTIFIED
     }
 
+    /// Sleeps elsewhere: `wait` returns at the latest soon after the `interrupt` of
+    /// [`unpark_or`](Self::unpark_or) has been called, even if that happens before it begins. `true`:
+    /// a token, which is taken. Whoever sleeps in `wait` must be ready for interruptions without one.
+    pub(crate) fn park_in(&self, wait: impl FnOnce()) -> bool {
+        if self.prepare(IN_DRIVER) {
+            return true;
+        }
+        wait();
+        // Acquire pairs with the Release in `unpark_or`.
+        self.state.swap(EMPTY, Ordering::Acquire) == NOTIFIED
+    }
+
     /// `true`: there was a token already.
-    fn prepare(&self) -> bool {
+    fn prepare(&self, place: u32) -> bool {
         match self
             .state
-            .compare_exchange(EMPTY, PARKED, Ordering::Relaxed, Ordering::Relaxed)
+            .compare_exchange(EMPTY, place, Ordering::Relaxed, Ordering::Relaxed)
         {
             Ok(_) => false,
             Err(_) => {
@@ -102,14 +129,25 @@ impl Parker {
             .is_ok()
     }
 
-    /// Leaves a token, and ends the sleep if there is one.
+    /// Leaves a token, and ends the sleep if there is one; for places whose owner never sleeps
+    /// elsewhere.
     pub(crate) fn unpark(&self) {
+        self.unpark_or(|| ());
+    }
+
+    /// Leaves a token, and ends the sleep if there is one: that in [`park_in`](Self::park_in) by
+    /// `interrupt`.
+    pub(crate) fn unpark_or(&self, interrupt: impl FnOnce()) {
         // Release pairs with the Acquire of whoever takes the token.
-        if self.state.swap(NOTIFIED, Ordering::Release) == PARKED {
-            let thread = self.thread.lock().clone();
-            if let Some(thread) = thread {
-                thread.unpark();
+        match self.state.swap(NOTIFIED, Ordering::Release) {
+            PARKED => {
+                let thread = self.thread.lock().clone();
+                if let Some(thread) = thread {
+                    thread.unpark();
+                }
             }
+            IN_DRIVER => interrupt(),
+            _ => {}
         }
     }
 }

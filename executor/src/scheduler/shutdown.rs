@@ -76,7 +76,7 @@ impl Shared {
         // later looks at the flag after it has announced itself (the fences of `idle.rs`).
         std::sync::atomic::fence(Ordering::SeqCst);
         while let Some(worker) = self.idle.notify_one() {
-            self.remotes[worker].parker.unpark();
+            self.unpark(worker);
         }
     }
 
@@ -92,6 +92,8 @@ impl Shared {
         };
         if last {
             self.drop_tasks();
+            // Whoever else waits for a source of this runtime learns that nothing will come.
+            self.driver.shut_down();
             self.shutdown.progress().done = true;
             self.shutdown.changed.notify_all();
         }
@@ -114,7 +116,7 @@ impl Shared {
 
 /// Ends a new task that the closed list has refused, with the references of its queue entry and of
 /// the list.
-pub(super) fn cancel_unlisted(task: Task) {
+pub(crate) fn cancel_unlisted(task: Task) {
     if task.header().state.take_for_shutdown() {
         task.shut_down();
     }

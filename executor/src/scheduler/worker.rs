@@ -1,5 +1,6 @@
 //! One worker: its queues, and the loop that takes tasks out of them.
 
+mod drive;
 mod sleep;
 
 use std::cell::{Cell, RefCell};
@@ -13,6 +14,7 @@ use super::remote::Remote;
 use super::worth::{UNKNOWN_MEAN_NS, worth_a_worker};
 use super::{Place, Shared};
 use crate::context::{self, PollGuard};
+use crate::driver::Wakes;
 use crate::task::header::Task;
 use crate::task::state::{End, Start};
 
@@ -29,8 +31,13 @@ const INJECTOR_PATIENCE_NS: u32 = 1_000_000;
 const INJECTOR_BATCH: usize = 64;
 /// Runs out of the next slot in a row before the ring gets its turn.
 const NEXT_IN_A_ROW: u32 = 3;
-/// Polls between two readings of the clock.
+/// Polls that are measured together; and, if they are short, between two readings of the clock.
 const POLLS_PER_READING: u32 = 32;
+/// Polls before the first reading after a sleep; then twice as many each time.
+const FIRST_READING: u32 = 4;
+/// Time between two readings of the clock, if polls are long; and between two looks of a busy worker
+/// into the driver, which cost two microseconds each.
+const READING_PATIENCE_NS: u32 = 250_000;
 /// Clock readings between two times that a worker lets go of what its end-of-poll hooks keep.
 const READINGS_PER_CLEARING: u32 = 4096;
 
@@ -43,14 +50,25 @@ pub(crate) struct Worker {
     turn: Cell<u32>,
     next_in_a_row: Cell<u32>,
     injector_interval: Cell<u32>,
-    /// When the clock was last read, if it has been since this worker slept, and how many polls ago.
-    reading: Cell<Option<Instant>>,
-    polls_since: Cell<u32>,
+    /// Polls until the clock is read, of how many.
+    until_reading: Cell<u32>,
+    reading_step: Cell<u32>,
+    /// When the measure of polls began, if it has since this worker slept, and how many were counted.
+    measured_from: Cell<Option<Instant>>,
+    measured: Cell<u32>,
     readings: Cell<u32>,
+    /// This worker's looks into the driver.
+    looks: drive::Looks,
     searching: Cell<bool>,
     random: Cell<u32>,
     /// The other workers' poll counts at the watch's last look.
     seen: RefCell<Vec<u32>>,
+    /// The own poll count when this worker was last woken, if that was outside the driver.
+    woken_at: Cell<Option<u32>>,
+    /// This worker has come out of the driver and has not seen to the watch since.
+    left_driver: Cell<bool>,
+    /// What the driver has brought; kept for its memory.
+    wakes: Cell<Wakes>,
 }
 
 impl Worker {
@@ -64,12 +82,18 @@ impl Worker {
             turn: Cell::new(0),
             next_in_a_row: Cell::new(0),
             injector_interval: Cell::new(UNMEASURED_INTERVAL),
-            reading: Cell::new(None),
-            polls_since: Cell::new(0),
+            until_reading: Cell::new(FIRST_READING),
+            reading_step: Cell::new(FIRST_READING),
+            measured_from: Cell::new(None),
+            measured: Cell::new(0),
             readings: Cell::new(0),
+            looks: drive::Looks::default(),
             searching: Cell::new(false),
             random: Cell::new((index as u32).wrapping_mul(0x9E37_79B9) | 1),
             seen: RefCell::new(vec![0; workers]),
+            woken_at: Cell::new(None),
+            left_driver: Cell::new(false),
+            wakes: Cell::new(Wakes::default()),
         }
     }
 
@@ -165,6 +189,7 @@ impl Worker {
         let turn = self.turn.get() + 1;
         if turn >= self.injector_interval.get() {
             self.turn.set(0);
+            self.look_if_due();
             if let Ok(task) = self.shared.injector.pop() {
                 return Some(task);
             }
@@ -214,10 +239,12 @@ impl Worker {
             return;
         }
         let idle = self.shared.idle.relaxed();
+        // One that comes out of the driver alone needs a watcher, too: its poll may be long.
         let others_run = idle.parked() + 1 < self.shared.remotes.len();
+        let watch_wanted = self.left_driver.take() || others_run;
         if !self.shared.injector.is_empty()
             || self.worth_helping()
-            || (others_run && !idle.watched())
+            || (watch_wanted && !idle.watched())
         {
             self.shared.notify_one();
         }
@@ -275,6 +302,12 @@ impl Worker {
             }
         }
         self.stop_searching();
+    }
+
+    /// Tasks that run between two looks at what comes from outside; on a current-thread runtime, also
+    /// at the main future's flag.
+    pub(crate) fn patience(&self) -> u32 {
+        self.injector_interval.get()
     }
 
     /// Runs one task on a current-thread runtime, if there is one to run.
@@ -343,11 +376,11 @@ impl Worker {
 
     /// Counts a poll, and reads the clock every now and then.
     #[inline]
-    fn count_poll(&self) {
+    pub(crate) fn count_poll(&self) {
         self.remote().count_poll();
-        let polls = self.polls_since.get() + 1;
-        self.polls_since.set(polls);
-        if polls == POLLS_PER_READING {
+        let left = self.until_reading.get() - 1;
+        self.until_reading.set(left);
+        if left == 0 {
             self.read_clock();
         }
     }
@@ -356,14 +389,34 @@ impl Worker {
     #[inline(never)]
     fn read_clock(&self) {
         let now = Instant::now();
-        if let Some(start) = self.reading.replace(Some(now)) {
-            let mean = (now - start).as_nanos() / u128::from(POLLS_PER_READING);
+        let mut step = self.reading_step.get() * 2;
+        if let Some(start) = self.measured_from.get() {
+            let polls = self.measured.get() + self.reading_step.get();
+            let time = now - start;
+            let mean = time.as_nanos() / u128::from(polls);
             let mean = u32::try_from(mean).unwrap_or(UNKNOWN_MEAN_NS - 1).max(1);
-            self.remote().set_mean_ns(mean);
-            let interval = (INJECTOR_PATIENCE_NS / mean).clamp(1, INJECTOR_INTERVAL);
-            self.injector_interval.set(interval);
+            step = step.min(READING_PATIENCE_NS / mean).max(1);
+            if polls >= POLLS_PER_READING {
+                self.remote().set_mean_ns(mean);
+                let interval = (INJECTOR_PATIENCE_NS / mean).clamp(1, INJECTOR_INTERVAL);
+                self.injector_interval.set(interval);
+                self.measured_from.set(Some(now));
+                self.measured.set(0);
+            } else {
+                self.measured.set(polls);
+            }
+        } else {
+            self.measured_from.set(Some(now));
+            self.measured.set(0);
         }
-        self.polls_since.set(0);
+        // No further than the end of the measure.
+        let step = step.min(POLLS_PER_READING - self.measured.get());
+        self.reading_step.set(step);
+        self.until_reading.set(step);
+        if self.is_look_due(now) {
+            // The look itself is made between two tasks.
+            self.turn.set(self.injector_interval.get());
+        }
         let readings = self.readings.get() + 1;
         if readings < READINGS_PER_CLEARING {
             self.readings.set(readings);
@@ -375,8 +428,9 @@ impl Worker {
 
     /// Forgets what was measured: the next polls may be of another kind.
     fn forget_mean(&self) {
-        self.reading.set(None);
-        self.polls_since.set(0);
+        self.measured_from.set(None);
+        self.until_reading.set(FIRST_READING);
+        self.reading_step.set(FIRST_READING);
         self.injector_interval.set(UNMEASURED_INTERVAL);
         self.remote().set_mean_ns(UNKNOWN_MEAN_NS);
     }

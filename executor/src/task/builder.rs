@@ -34,6 +34,10 @@ impl Builder {
         self
     }
 
+    pub(super) fn into_name(self) -> Option<Box<str>> {
+        self.name
+    }
+
     /// Spawns on the runtime that the calling code runs in.
     ///
     /// # Panics

@@ -129,7 +129,7 @@ impl<T: Send + 'static> JoinSet<T> {
         self.insert(handle.spawn(future))
     }
 
-    fn insert(&mut self, task: JoinHandle<T>) -> AbortHandle {
+    pub(super) fn insert(&mut self, task: JoinHandle<T>) -> AbortHandle {
         let abort = task.abort_handle();
         let id = task.id();
         self.tasks.insert(id, task);

@@ -11,6 +11,7 @@
 //! });
 //! ```
 
+mod blocking;
 mod builder;
 pub(crate) mod cell;
 mod error;
@@ -26,6 +27,7 @@ pub(crate) mod waker;
 pub(crate) mod watches;
 mod yield_now;
 
+pub use blocking::spawn_blocking;
 pub use builder::Builder;
 pub use error::JoinError;
 pub use id::{Id, id, try_id};

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Worker;
+use crate::driver::{Hold, Turn};
 use crate::scheduler::remote::Remote;
 use crate::scheduler::worth::UNKNOWN_MEAN_NS;
 use crate::task::header::Task;
@@ -12,6 +13,29 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(1);
 /// Looks at a sleeping runtime before the watcher sleeps, too: a runtime that is woken a few
 /// hundred times a second keeps its watcher, and needs not wake it each time.
 const IDLE_LOOKS: u32 = 4;
+
+/// How a worker lies: on watch or not, in the driver or not.
+struct Bed<'a> {
+    watch: Option<Watch>,
+    hold: Option<Hold<'a>>,
+}
+
+struct Watch {
+    /// Looks in a row at a runtime that sleeps.
+    idle_looks: u32,
+    /// The driver's turns at the last look.
+    turns: Option<u32>,
+}
+
+impl<'a> Bed<'a> {
+    fn new(watch: bool, hold: Option<Hold<'a>>) -> Self {
+        let watch = watch.then_some(Watch {
+            idle_looks: 0,
+            turns: None,
+        });
+        Self { watch, hold }
+    }
+}
 
 impl Worker {
     /// Sleeps until notified. Returns a task if it rescued one; this worker is a searcher then, and
@@ -33,7 +57,7 @@ impl Worker {
 
     /// Announces itself, looks once more, and sleeps.
     fn sleep(&self) -> Option<Task> {
-        let watch = self
+        let announced = self
             .shared
             .idle
             .announce(self.index, self.searching.replace(false));
@@ -42,12 +66,55 @@ impl Worker {
             self.wake_up();
             return None;
         }
-        let rescued = if watch { self.keep_watch() } else { None };
-        if rescued.is_none() && !self.searching.get() {
-            self.remote().parker.park();
-            self.searching.set(true);
+        let mut bed = Bed::new(announced.watch, self.take_driver(announced.last));
+        if bed.watch.is_some() {
+            self.look(&mut |_| None);
         }
+        let rescued = loop {
+            let turn = self.lie(&mut bed);
+            if turn.token {
+                self.searching.set(true);
+                break None;
+            }
+            if turn.events {
+                self.wake_up();
+                break None;
+            }
+            if let Some(watch) = &mut bed.watch {
+                let rescued = self.look(&mut |victim| self.rescue(victim));
+                if rescued.is_some() {
+                    self.wake_up();
+                    break rescued;
+                }
+                if bed.hold.is_none() {
+                    bed.hold = self.take_stalled_driver(&mut watch.turns);
+                }
+                if self.is_watch_over(&mut watch.idle_looks) {
+                    bed.watch = None;
+                }
+            }
+        };
+        // Off the list by now: on it, and out of the driver, nobody would be in it.
+        self.get_up(bed.hold);
         rescued
+    }
+
+    /// One sleep, in the driver or outside, for as long as the watch allows.
+    fn lie(&self, bed: &mut Bed<'_>) -> Turn {
+        let limit = bed.watch.is_some().then_some(WATCH_INTERVAL);
+        let parker = &self.remote().parker;
+        let token = match (&mut bed.hold, limit) {
+            (Some(hold), limit) => return self.lie_in_driver(hold, limit),
+            (None, Some(limit)) => parker.park_timeout(limit),
+            (None, None) => {
+                parker.park();
+                true
+            }
+        };
+        Turn {
+            token,
+            events: false,
+        }
     }
 
     /// Whether a task stands in this worker's own queues.
@@ -64,13 +131,22 @@ impl Worker {
         if !self.has_own_work() {
             // A lone worker has nobody to watch.
             let _ = self.shared.idle.announce(self.index, false);
+            let mut hold = None;
             if self.shared.injector.is_empty() && !self.shared.is_shut_down() && !reason() {
-                self.remote().parker.park();
+                // Nobody else can have the driver.
+                hold = self.take_driver(true);
+                match &mut hold {
+                    Some(hold) => {
+                        let _ = self.lie_in_driver(hold, None);
+                    }
+                    None => self.remote().parker.park(),
+                }
             }
             // Still on the list if it was not work that ended the sleep. If it is off, a token may
             // be left behind; it ends the next sleep early, and nothing is lost by that.
             let _ = self.shared.idle.retract(self.index);
             let _ = self.shared.idle.stop_searching();
+            self.get_up(hold);
         }
         self.shared.hooks.on_unpark();
     }
@@ -84,29 +160,14 @@ impl Worker {
         self.searching.set(true);
     }
 
-    /// Looks at the others every millisecond while any of them runs. On return this worker is a
-    /// searcher, or may sleep without a limit.
-    fn keep_watch(&self) -> Option<Task> {
-        let mut idle_looks = 0;
-        self.look(&mut |_| None);
-        loop {
-            if self.remote().parker.park_timeout(WATCH_INTERVAL) {
-                self.searching.set(true);
-                return None;
-            }
-            if let Some(task) = self.look(&mut |victim| self.rescue(victim)) {
-                self.wake_up();
-                return Some(task);
-            }
-            if self.shared.idle.relaxed().parked() < self.shared.remotes.len() {
-                idle_looks = 0;
-                continue;
-            }
-            idle_looks += 1;
-            if idle_looks >= IDLE_LOOKS && self.shared.idle.stop_watching(self.index) {
-                return None;
-            }
+    /// Whether all have slept for a while, so that this watcher may sleep without a limit, too.
+    fn is_watch_over(&self, idle_looks: &mut u32) -> bool {
+        if self.shared.idle.relaxed().parked() < self.shared.remotes.len() {
+            *idle_looks = 0;
+            return false;
         }
+        *idle_looks += 1;
+        *idle_looks >= IDLE_LOOKS && self.shared.idle.stop_watching(self.index)
     }
 
     /// One look: calls `stuck` for each other worker that has not moved since the last one.

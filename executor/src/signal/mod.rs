@@ -1,0 +1,37 @@
+//! Signals of the system: a program's notice that it is to end, for example.
+//!
+//! ```no_run
+//! # async fn serve() {}
+//! #[wakerun::main]
+//! async fn main() -> std::io::Result<()> {
+//!     let service = wakerun::spawn(serve());
+//!     wakerun::signal::ctrl_c().await?;
+//!     println!("ending");
+//!     service.abort();
+//!     Ok(())
+//! }
+//! ```
+
+pub mod unix;
+
+use std::io;
+
+/// Waits for the user to press Ctrl-C (for `SIGINT`).
+///
+/// From the first poll of this future, the process is not ended by that signal any more, for as long
+/// as it lives: whoever waits once goes on to see to the end of the process.
+///
+/// # Errors
+/// If the system refuses; outside a runtime; if the runtime has ended.
+///
+/// # Cancel safety
+/// A signal that came while the future was there, and that it has not told, is lost with it. Hold a
+/// [`unix::Signal`] to lose none.
+pub async fn ctrl_c() -> io::Result<()> {
+    match unix::signal(unix::SignalKind::interrupt())?.recv().await {
+        Some(()) => Ok(()),
+        None => Err(io::Error::other(
+            "the runtime that waits for signals has been shut down",
+        )),
+    }
+}
