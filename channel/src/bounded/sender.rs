@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wakerun::sync::atomic::Ordering;
+use wakerun::time::{Instant, Sleep};
 
 use super::{
     Closed, OwnedPermit, Permit, PermitIterator, Reserve, ReserveMany, ReserveOwned, Send,
@@ -191,6 +192,45 @@ impl<T, F: Flavor> Sender<T, F> {
             Err(TrySendError::Closed(value)) => Err(SendError(value)),
             Err(TrySendError::Full(value)) => wakerun::wake::block_on_thread(self.send(value)),
         }
+    }
+
+    /// As [`send_or`](Self::send_or) with a timer of wakerun: gives up after `timeout`. Any duration is good.
+    ///
+    /// # Errors
+    /// The time is over, or the channel is closed. The message comes back, and nobody has got it.
+    ///
+    /// # Panics
+    /// Outside a wakerun runtime. (On another one, use [`send_or`](Self::send_or) with its timer.)
+    ///
+    /// # Cancel safety
+    /// As [`send_or`](Self::send_or).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// # wakerun::block_on(async {
+    /// let (tx, rx) = wakerun_channel::mpsc::channel(1);
+    /// tx.try_send(1).unwrap();
+    /// let error = tx.send_timeout(2, Duration::from_millis(1)).await.unwrap_err();
+    /// assert!(error.is_timeout());
+    /// assert_eq!(error.into_inner(), 2);
+    /// # });
+    /// ```
+    #[track_caller]
+    pub fn send_timeout(&self, value: T, timeout: Duration) -> SendOr<'_, T, Sleep, F> {
+        self.send_or(wakerun::time::sleep(timeout), value)
+    }
+
+    /// As [`send_timeout`](Self::send_timeout), to a moment.
+    ///
+    /// # Errors
+    /// The moment has come, or the channel is closed. The message comes back, and nobody has got it.
+    ///
+    /// # Panics
+    /// Outside a wakerun runtime.
+    #[track_caller]
+    pub fn send_deadline(&self, value: T, deadline: Instant) -> SendOr<'_, T, Sleep, F> {
+        self.send_or(wakerun::time::sleep_until(deadline), value)
     }
 
     /// As [`blocking_send`](Self::blocking_send), but gives up after `timeout`, or at once if there is no

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wakerun::sync::atomic::Ordering;
+use wakerun::time::{Instant, Sleep};
 
 use super::chan::Chan;
 use super::send::{Send, SendOr};
@@ -92,6 +93,44 @@ impl<T> Sender<T> {
     pub fn blocking_send(&self, value: T) -> Result<(), SendError<T>> {
         crate::handle::assert_may_block("blocking_send");
         wakerun::wake::block_on_thread(self.send(value))
+    }
+
+    /// As [`send_or`](Self::send_or) with a timer of wakerun: gives up after `timeout`. Any duration is good.
+    ///
+    /// # Errors
+    /// The time is over, or the channel is closed. The message comes back, and nobody has got it.
+    ///
+    /// # Panics
+    /// Outside a wakerun runtime. (On another one, use [`send_or`](Self::send_or) with its timer.)
+    ///
+    /// # Cancel safety
+    /// As [`send_or`](Self::send_or).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// # wakerun::block_on(async {
+    /// let (tx, rx) = wakerun_channel::rendezvous::channel();
+    /// let error = tx.send_timeout(2, Duration::from_millis(1)).await.unwrap_err();
+    /// assert!(error.is_timeout());
+    /// assert_eq!(error.into_inner(), 2);
+    /// # });
+    /// ```
+    #[track_caller]
+    pub fn send_timeout(&self, value: T, timeout: Duration) -> SendOr<'_, T, Sleep> {
+        self.send_or(wakerun::time::sleep(timeout), value)
+    }
+
+    /// As [`send_timeout`](Self::send_timeout), to a moment.
+    ///
+    /// # Errors
+    /// The moment has come, or the channel is closed. The message comes back, and nobody has got it.
+    ///
+    /// # Panics
+    /// Outside a wakerun runtime.
+    #[track_caller]
+    pub fn send_deadline(&self, value: T, deadline: Instant) -> SendOr<'_, T, Sleep> {
+        self.send_or(wakerun::time::sleep_until(deadline), value)
     }
 
     /// As [`blocking_send`](Self::blocking_send), but gives up after `timeout`, or at once if there is no

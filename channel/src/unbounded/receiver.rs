@@ -10,6 +10,7 @@ use std::time::Duration;
 use futures_core::Stream;
 use wakerun::panics::FirstPanic;
 use wakerun::sync::atomic::Ordering;
+use wakerun::time::Instant;
 
 use super::chan::Chan;
 use crate::error::{RecvTimeoutError, TryRecvError};
@@ -201,6 +202,47 @@ impl<T> Receiver<T> {
     /// ```
     pub async fn recv_or<C: Future>(&self, cancel: C) -> Result<T, RecvTimeoutError> {
         crate::timed::recv_or(self.recv(), cancel).await
+    }
+
+    /// As [`recv_or`](Self::recv_or) with a timer of wakerun: gives up after `timeout`; nothing is lost then.
+    /// Any duration is good.
+    ///
+    /// # Errors
+    /// The time is over, or the channel has come to its end.
+    ///
+    /// # Panics
+    /// Polled outside a wakerun runtime. (On another one, use [`recv_or`](Self::recv_or) with its timer.)
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses no message.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use wakerun_channel::error::RecvTimeoutError;
+    ///
+    /// # wakerun::block_on(async {
+    /// let (tx, rx) = wakerun_channel::unbounded::channel::<u8>();
+    /// let received = rx.recv_timeout(Duration::from_millis(1)).await;
+    /// assert_eq!(received, Err(RecvTimeoutError::Timeout));
+    /// # drop(tx);
+    /// # });
+    /// ```
+    pub async fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
+        self.recv_or(wakerun::time::sleep(timeout)).await
+    }
+
+    /// As [`recv_timeout`](Self::recv_timeout), to a moment.
+    ///
+    /// # Errors
+    /// The moment has come, or the channel has come to its end.
+    ///
+    /// # Panics
+    /// Polled outside a wakerun runtime.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses no message.
+    pub async fn recv_deadline(&self, deadline: Instant) -> Result<T, RecvTimeoutError> {
+        self.recv_or(wakerun::time::sleep_until(deadline)).await
     }
 
     /// Closes the channel for senders; what is queued is still received.
