@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::runtime::TryCurrentError;
+use crate::runtime::{Main, TryCurrentError};
 use crate::scheduler::{Shared, Worker};
 use crate::task::header::Header;
 
@@ -45,6 +45,8 @@ enum Pace {
 struct Local {
     worker: Cell<*const Worker>,
     task: Cell<Option<NonNull<Header>>>,
+    /// The future of a `block_on` whose poll is going on.
+    main: Cell<*const Main>,
     /// Operations left until the pace is looked at.
     budget: Cell<u32>,
     pace: Cell<Pace>,
@@ -64,6 +66,7 @@ thread_local! {
         Local {
             worker: Cell::new(std::ptr::null()),
             task: Cell::new(None),
+            main: Cell::new(std::ptr::null()),
             budget: Cell::new(UNLIMITED),
             pace: Cell::new(Pace::Unknown),
             forced: Cell::new(0),
@@ -178,6 +181,19 @@ pub(crate) fn with_current_task<R>(f: impl FnOnce(Option<&Header>) -> R) -> R {
     LOCAL.with(|local| {
         // SAFETY: the poll in progress keeps the task.
         f(local.task.get().map(|header| unsafe { header.as_ref() }))
+    })
+}
+
+/// Sets the future of a `block_on` whose poll is going on; returns the one before.
+pub(crate) fn replace_main(main: *const Main) -> *const Main {
+    LOCAL.with(|local| local.main.replace(main))
+}
+
+/// The future of a `block_on` whose poll is going on, unless it is that of a task.
+pub(crate) fn current_main() -> *const Main {
+    LOCAL.with(|local| match local.task.get() {
+        None => local.main.get(),
+        Some(_) => std::ptr::null(),
     })
 }
 

@@ -3,25 +3,10 @@
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use crate::scheduler::parker::Parker;
-
-/// Wakes a thread in `block_on`.
-struct ThreadWaker {
-    parker: Parker,
-}
-
-impl Wake for ThreadWaker {
-    fn wake(self: Arc<Self>) {
-        self.parker.unpark();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.parker.unpark();
-    }
-}
+use super::main_future::Main;
 
 /// Runs a future on a plain thread, without a runtime: polls it whenever it is woken, and sleeps in
 /// between. What the blocking forms of operations are made of; they check
@@ -37,7 +22,7 @@ pub fn block_on_thread<F: Future>(future: F) -> F::Output {
         if let Poll::Ready(output) = thread.poll(future.as_mut()) {
             return output;
         }
-        thread.waker.parker.park();
+        thread.main.parker.park();
     }
 }
 
@@ -68,7 +53,7 @@ pub fn block_on_thread_until<F: Future>(
         }
         // Some systems refuse to wait for centuries; an hour at a time is as good.
         let _ = thread
-            .waker
+            .main
             .parker
             .park_timeout(left.min(Duration::from_secs(3600)));
     }
@@ -76,23 +61,29 @@ pub fn block_on_thread_until<F: Future>(
 
 /// A thread that polls a future.
 struct OnThread {
-    waker: Arc<ThreadWaker>,
-    as_waker: Waker,
+    main: Arc<Main>,
+    waker: Waker,
 }
 
 impl OnThread {
     fn new() -> Self {
-        let waker = Arc::new(ThreadWaker {
-            parker: Parker::new(),
-        });
-        waker.parker.attach();
+        let main = Main::new(None);
         Self {
-            as_waker: Waker::from(waker.clone()),
-            waker,
+            waker: main.waker(),
+            main,
         }
     }
 
     fn poll<F: Future>(&mut self, future: Pin<&mut F>) -> Poll<F::Output> {
-        future.poll(&mut Context::from_waker(&self.as_waker))
+        let mut cx = Context::from_waker(&self.waker);
+        let polled = self.main.poll(|| future.poll(&mut cx));
+        self.main.poll_over();
+        polled
+    }
+}
+
+impl Drop for OnThread {
+    fn drop(&mut self) {
+        self.main.end();
     }
 }

@@ -2,12 +2,11 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll};
 
+use super::main_future::{Ends, Main};
 use crate::context::{PollGuard, WorkerGuard};
-use crate::scheduler::parker::Parker;
 use crate::scheduler::{Shared, Worker};
 
 pub(crate) struct CoreSlot {
@@ -19,38 +18,6 @@ struct Slot {
     core: Option<Box<Worker>>,
     /// Callers of `block_on` that could not have it.
     waiting: Vec<Arc<Main>>,
-}
-
-/// What wakes one caller of `block_on`.
-struct Main {
-    /// The main future has been woken since its last poll.
-    woken: AtomicBool,
-    /// Where its thread sleeps when another one has the worker.
-    parker: Parker,
-    /// Where it sleeps when it has the worker itself.
-    shared: Arc<Shared>,
-}
-
-impl Wake for Main {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        // AcqRel: pairs with the swap in `take_woken`, and orders the tokens after the flag.
-        if !self.woken.swap(true, Ordering::AcqRel) {
-            // The thread sleeps in one of the two places; a token at the other ends a later sleep
-            // there early, which is harmless.
-            self.parker.unpark();
-            self.shared.unpark(0);
-        }
-    }
-}
-
-impl Main {
-    fn take_woken(&self) -> bool {
-        self.woken.swap(false, Ordering::AcqRel)
-    }
 }
 
 // SAFETY: a `Worker` is used by one thread at a time, the one that took it out of the slot; what it
@@ -75,13 +42,9 @@ impl CoreSlot {
     }
 
     pub(super) fn block_on<F: Future>(&self, shared: &Arc<Shared>, future: F) -> F::Output {
-        let main = Arc::new(Main {
-            woken: AtomicBool::new(true),
-            parker: Parker::new(),
-            shared: shared.clone(),
-        });
-        main.parker.attach();
-        let waker = Waker::from(main.clone());
+        let main = Main::new(Some(shared.clone()));
+        let _ends = Ends(&main);
+        let waker = main.waker();
         let mut cx = Context::from_waker(&waker);
         let mut future = pin!(future);
         loop {
@@ -106,9 +69,12 @@ impl CoreSlot {
                     return output;
                 }
             } else {
-                if main.take_woken()
-                    && let Poll::Ready(output) = future.as_mut().poll(&mut cx)
-                {
+                if main.take_woken() {
+                    let polled = main.poll(|| future.as_mut().poll(&mut cx));
+                    main.poll_over();
+                    let Poll::Ready(output) = polled else {
+                        continue;
+                    };
                     self.slot()
                         .waiting
                         .retain(|other| !Arc::ptr_eq(other, &main));
@@ -158,15 +124,15 @@ impl Running<'_> {
                 let polled = {
                     // In this order, and also when the poll panics: the budget ends, then what the
                     // poll has deferred is done.
-                    let _end = EndPoll(core);
+                    let _end = EndPoll(core, main);
                     let _budget = PollGuard::new(None);
-                    poll(cx)
+                    main.poll(|| poll(cx))
                 };
                 if let Poll::Ready(output) = polled {
                     break Some(output);
                 }
             }
-            let woken = || main.woken.load(Ordering::Acquire);
+            let woken = || main.is_woken();
             if !(0..core.patience()).all(|_| core.run_one()) && !woken() {
                 core.park_unless(woken);
             }
@@ -182,11 +148,12 @@ impl Running<'_> {
 }
 
 /// Does what a poll of the main future has left to be done.
-struct EndPoll<'a>(&'a Worker);
+struct EndPoll<'a>(&'a Worker, &'a Main);
 
 impl Drop for EndPoll<'_> {
     fn drop(&mut self) {
         self.0.end_poll();
+        self.1.poll_over();
         self.0.count_poll();
     }
 }

@@ -5,11 +5,13 @@ mod builder;
 mod core_slot;
 mod handle;
 mod hooks;
+mod main_future;
 
 pub use block_on::{block_on_thread, block_on_thread_until};
 pub use builder::Builder;
 pub use handle::{EnterGuard, Handle, RuntimeFlavor, TryCurrentError};
 pub(crate) use hooks::Hooks;
+pub(crate) use main_future::{Main, main_of};
 
 use std::fmt;
 use std::future::Future;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use crate::context;
+use crate::runtime::{Main, main_of};
 use crate::task::header::Header;
 use crate::task::waker;
 
@@ -18,18 +19,43 @@ pub trait PollWatch {
     fn poll_over(&self, poller: &Poller<'_>) -> bool;
 }
 
-/// A task at the end of a poll.
+/// A task, or the future of a `block_on`, at the end of a poll.
 pub struct Poller<'a> {
-    header: NonNull<Header>,
+    who: Who,
     epoch: u64,
-    _alive: PhantomData<&'a Header>,
+    _alive: PhantomData<&'a ()>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Who {
+    Task(NonNull<Header>),
+    Main(NonNull<Main>),
+}
+
+impl Who {
+    /// Whom a waker wakes, if it is one of ours.
+    #[inline]
+    fn behind(waker: &Waker) -> Option<Self> {
+        match waker::task_of(waker) {
+            Some(header) => Some(Self::Task(header)),
+            None => main_of(waker).map(Self::Main),
+        }
+    }
 }
 
 impl<'a> Poller<'a> {
     pub(crate) fn new(header: &'a Header) -> Self {
         Self {
-            header: NonNull::from(header),
+            who: Who::Task(NonNull::from(header)),
             epoch: header.epoch(),
+            _alive: PhantomData,
+        }
+    }
+
+    pub(crate) fn of_main(main: &'a Main) -> Self {
+        Self {
+            who: Who::Main(NonNull::from(main)),
+            epoch: main.epoch(),
             _alive: PhantomData,
         }
     }
@@ -41,7 +67,7 @@ impl<'a> Poller<'a> {
 
     /// Whether `waker` is the task's own.
     pub fn owns(&self, waker: &Waker) -> bool {
-        waker::task_of(waker) == Some(self.header)
+        Who::behind(waker) == Some(self.who)
     }
 }
 
@@ -53,7 +79,8 @@ impl fmt::Debug for Poller<'_> {
     }
 }
 
-/// Whether `waker` is the own waker of the task that is being polled on this thread: then whoever
+/// Whether `waker` is the own waker of the task, or of the future in `block_on`, that is being polled on
+/// this thread: then whoever
 /// waits with it is polled when the task is. It is not inside combinators that have wakers of their own,
 /// such as `FuturesUnordered`, nor off the runtime.
 ///
@@ -72,10 +99,14 @@ impl fmt::Debug for Poller<'_> {
 /// ```
 #[inline]
 pub fn is_own_waker(waker: &Waker) -> bool {
-    waker::task_of(waker).is_some_and(context::is_current_task)
+    match Who::behind(waker) {
+        Some(Who::Task(header)) => context::is_current_task(header),
+        Some(Who::Main(main)) => std::ptr::eq(context::current_main(), main.as_ptr()),
+        None => false,
+    }
 }
 
-/// The epoch of the task that a waker wakes, as in [`TaskRef::epoch`](super::TaskRef::epoch); `None` for a
+/// The epoch of the task, or of the future in `block_on`, that a waker wakes, as in [`TaskRef::epoch`](super::TaskRef::epoch); `None` for a
 /// waker of something else.
 ///
 /// ```
@@ -83,12 +114,16 @@ pub fn is_own_waker(waker: &Waker) -> bool {
 /// ```
 #[inline]
 pub fn epoch_of(waker: &Waker) -> Option<u64> {
-    // SAFETY: the borrowed waker keeps the task.
-    waker::task_of(waker).map(|header| unsafe { header.as_ref() }.epoch())
+    Who::behind(waker).map(|who| match who {
+        // SAFETY: the borrowed waker keeps the task.
+        Who::Task(header) => unsafe { header.as_ref() }.epoch(),
+        // SAFETY: the borrowed waker keeps it, too.
+        Who::Main(main) => unsafe { main.as_ref() }.epoch(),
+    })
 }
 
 /// Asks for [`PollWatch::poll_over`] to be called at the end of this poll and of each later one of the
-/// current task, until it says `false` or the task is over. `false`: there is no current task.
+/// current task or future in `block_on`, until it says `false` or that is over. `false`: there is none.
 ///
 /// Asking again changes nothing, and costs little.
 ///
@@ -128,7 +163,7 @@ pub fn watch_polls<H: PollWatch + Send + Sync + 'static>(watch: &Arc<H>) -> bool
 ///
 /// # Safety
 /// The runtime may call `poll_over` and drop the last reference after what `H` borrows is gone, so
-/// neither may touch borrowed data; and `H` may be sent to the threads of the runtime.
+/// neither may touch borrowed data. In a task, `H` may be sent to the threads of the runtime.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -140,17 +175,27 @@ pub fn watch_polls<H: PollWatch + Send + Sync + 'static>(watch: &Arc<H>) -> bool
 /// assert!(!unsafe { wakerun::wake::watch_polls_unchecked(&Arc::new(Nothing)) });
 /// ```
 pub unsafe fn watch_polls_unchecked<H: PollWatch>(watch: &Arc<H>) -> bool {
+    let address = Arc::as_ptr(watch).cast();
+    let counted = || {
+        let watch: Arc<dyn PollWatch + '_> = watch.clone();
+        // SAFETY: only the lifetime changes; the caller vouches for what happens after it.
+        unsafe { std::mem::transmute::<Arc<dyn PollWatch + '_>, Arc<dyn PollWatch>>(watch) }
+    };
     context::with_current_task(|header| {
-        let Some(header) = header else { return false };
+        let Some(header) = header else {
+            // SAFETY: the poll in progress keeps it.
+            let main = unsafe { context::current_main().as_ref() };
+            if let Some(main) = main {
+                // SAFETY: this thread polls it.
+                unsafe { main.watch(address, counted) };
+            }
+            return main.is_some();
+        };
         header.watches.with_mut(|watches| {
             // SAFETY: this thread polls the task, so it alone has the watches; `add` runs no code
             // that could come here again.
             let watches = unsafe { &mut *watches };
-            watches.add(Arc::as_ptr(watch).cast(), || {
-                let watch: Arc<dyn PollWatch + '_> = watch.clone();
-                // SAFETY: only the lifetime changes; the caller vouches for what happens after it.
-                unsafe { std::mem::transmute::<Arc<dyn PollWatch + '_>, Arc<dyn PollWatch>>(watch) }
-            });
+            watches.add(address, counted);
         });
         true
     })
