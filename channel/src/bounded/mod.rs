@@ -42,7 +42,7 @@ pub const MAX_CAPACITY: usize = crate::gate::MAX_CAPACITY;
 pub(crate) fn new_channel<T, F: Flavor>(capacity: usize) -> Arc<Chan<T, F>> {
     assert!(
         capacity > 0,
-        "a channel needs a capacity of at least 1 message"
+        "a channel needs a capacity of at least 1 message; `rendezvous::channel` hands over without one"
     );
     assert!(
         capacity <= MAX_CAPACITY,

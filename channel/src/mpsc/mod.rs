@@ -56,6 +56,23 @@ pub type PollSender<T> = bounded::PollSender<T, Mpsc>;
 /// A sender that does not keep the channel open. See [`bounded::WeakSender`].
 pub type WeakSender<T> = bounded::WeakSender<T, Mpsc>;
 
+/// Sends into a channel without a bound. See [`unbounded::Sender`](crate::unbounded::Sender).
+pub type UnboundedSender<T> = crate::unbounded::Sender<T>;
+
+/// Receives from a channel without a bound. See [`unbounded::Receiver`](crate::unbounded::Receiver).
+pub type UnboundedReceiver<T> = crate::unbounded::Receiver<T>;
+
+/// A channel for any number of messages: that of [`unbounded`](crate::unbounded).
+///
+/// ```
+/// let (tx, rx) = wakerun_channel::mpsc::unbounded();
+/// tx.send(1).unwrap();
+/// assert_eq!(rx.try_recv(), Ok(1));
+/// ```
+pub fn unbounded<T>() -> (UnboundedSender<T>, UnboundedReceiver<T>) {
+    crate::unbounded::channel()
+}
+
 /// The futures of the handles' methods, by name. Apart, so that `mpsc::*` does not hide the prelude's
 /// `Send`.
 pub mod future {

@@ -49,7 +49,10 @@ impl Wakeup {
     /// Wakes.
     #[inline]
     pub fn fire(mut self, place: Place) {
-        match std::mem::replace(&mut self.0, Kind::Nothing) {
+        let kind = std::mem::replace(&mut self.0, Kind::Nothing);
+        // There is nothing left for the destructor.
+        std::mem::forget(self);
+        match kind {
             Kind::Task(task) => schedule(task, place),
             Kind::Other(waker) => waker.wake(),
             Kind::Nothing => {}
