@@ -69,6 +69,10 @@ impl<T, F: Flavor> Chan<T, F> {
         let mut line = self.line.lock();
         if self.gate.load().has(CLOSED) {
             drop(line);
+            // Told also if the waker's destructor panics: a future that takes itself for one that waits
+            // would take a node out that is in no line.
+            // SAFETY: the waiter has not been put in, and is the caller's own.
+            unsafe { Waiter::finish(waiter, Status::Closed) };
             wake::recycle(waker);
             return Entered::Closed;
         }
