@@ -102,6 +102,24 @@ impl<T, F: Flavor> Chan<T, F> {
         Entered::Waiting
     }
 
+    /// Puts a waiter into the line that has its permits already, so that they lapse as what is granted
+    /// there, if its task does not come for them.
+    ///
+    /// # Safety
+    /// As [`enter_line`](Self::enter_line) with `own`; the word counts the permits for the caller.
+    #[cold]
+    pub(crate) unsafe fn enter_granted(
+        &self,
+        waiter: NonNull<Waiter<T>>,
+        wants: Wants,
+        waker: Waker,
+    ) {
+        let mut line = self.line.lock();
+        // SAFETY: handed on.
+        unsafe { line.push_granted(waiter, wants, waker) };
+        self.copy_counts(&line);
+    }
+
     /// Somebody new waits, and there is a receiver to be woken for that, or a due grant to be had.
     #[cold]
     #[inline(never)]
