@@ -163,15 +163,20 @@ impl<F: Flavor> Gate<F> {
         }
     }
 
-    /// Whether `count` more fit into a channel whose word is `word`. Reads the receiver's head.
-    fn has_room(&self, word: Word, count: u64, head: &AtomicU64) -> bool {
+    /// How many more fit into a channel whose word is `word`. Reads the receiver's head, which may be
+    /// newer than the word, even beyond its tail: then there seems to be none.
+    fn room(&self, word: Word, head: &AtomicU64) -> u64 {
         // Acquire pairs with the receiver's Release store of its head: the slots behind it are done
         // with before they are written again.
         let head = head.load(Ordering::Acquire);
         let limit = head.wrapping_add(self.capacity) << TAIL_SHIFT;
         // Release hands that on to the senders that only read this.
         self.limit.store(limit, Ordering::Release);
-        word.used(head) + count <= self.capacity
+        self.capacity.saturating_sub(word.used(head))
+    }
+
+    fn has_room(&self, word: Word, count: u64, head: &AtomicU64) -> bool {
+        count <= self.room(word, head)
     }
 
     /// Claims room for `count`, if there seems to be some and there is no line.
@@ -249,12 +254,13 @@ impl<F: Flavor> Gate<F> {
     pub(crate) fn claim_some(&self, count: u64, head: &AtomicU64) -> (u64, u64, bool) {
         let mut taken = 0;
         let (before, changed) = self.update(|word| {
-            if word.has(CLOSED | WAITING) || !self.has_room(word, 1, head) {
+            if word.has(CLOSED | WAITING) {
                 return None;
             }
-            // At least one, by the look just made; the head only moves on.
-            let room = self.capacity - word.used(head.load(Ordering::Acquire));
-            taken = count.min(room);
+            taken = count.min(self.room(word, head));
+            if taken == 0 {
+                return None;
+            }
             let pushed = Word(word.0.wrapping_add(taken * TAIL_ONE));
             Some(pushed.with_news::<F>())
         });

@@ -391,6 +391,26 @@ impl<T> Line<T> {
         }
     }
 
+    /// Puts a node at the end that has been granted already what it wants, during a poll of its task.
+    ///
+    /// # Safety
+    /// As [`push`](Self::push); and the waker is that of the task of ours that is being polled.
+    pub(crate) unsafe fn push_granted(
+        &mut self,
+        node: NonNull<Waiter<T>>,
+        wants: Wants,
+        waker: Waker,
+    ) {
+        let epoch = wake::epoch_of(&waker).unwrap_or(0);
+        let first = self.first;
+        // SAFETY: handed on.
+        unsafe { self.push(node, wants, waker, true) };
+        // SAFETY: linked just now.
+        unsafe { self.set_mark(node, Mark::Granted { epoch }) };
+        // It does not wait, and nobody stands behind it.
+        self.first = first;
+    }
+
     /// Takes a node out. The waker comes along, to be woken or dropped after the lock.
     ///
     /// # Safety

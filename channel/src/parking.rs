@@ -69,6 +69,10 @@ impl<T, F: Flavor> Chan<T, F> {
         let mut line = self.line.lock();
         if self.gate.load().has(CLOSED) {
             drop(line);
+            // Told also if the waker's destructor panics: a future that takes itself for one that waits
+            // would take a node out that is in no line.
+            // SAFETY: the waiter has not been put in, and is the caller's own.
+            unsafe { Waiter::finish(waiter, Status::Closed) };
             wake::recycle(waker);
             return Entered::Closed;
         }
@@ -96,6 +100,24 @@ impl<T, F: Flavor> Chan<T, F> {
             self.after_entering(line, nudge);
         }
         Entered::Waiting
+    }
+
+    /// Puts a waiter into the line that has its permits already, so that they lapse as what is granted
+    /// there, if its task does not come for them.
+    ///
+    /// # Safety
+    /// As [`enter_line`](Self::enter_line) with `own`; the word counts the permits for the caller.
+    #[cold]
+    pub(crate) unsafe fn enter_granted(
+        &self,
+        waiter: NonNull<Waiter<T>>,
+        wants: Wants,
+        waker: Waker,
+    ) {
+        let mut line = self.line.lock();
+        // SAFETY: handed on.
+        unsafe { line.push_granted(waiter, wants, waker) };
+        self.copy_counts(&line);
     }
 
     /// Somebody new waits, and there is a receiver to be woken for that, or a due grant to be had.

@@ -126,3 +126,42 @@ fn a_waker_that_panics_as_it_is_dropped_does_not_cost_a_permit() {
         assert_eq!(rx.lock().unwrap().try_recv(), Ok(1));
     });
 }
+
+#[test]
+fn a_waker_that_panics_as_it_is_dropped_leaves_no_refused_waiter_in_line() {
+    within("closed, panic", || {
+        for reserves in [false, true] {
+            let (tx, rx) = full(1);
+            let rx = Arc::new(Mutex::new(rx));
+            let closes = Arc::clone(&rx);
+            let waker = acting(
+                move || closes.lock().unwrap().close(),
+                || panic!("the drop of a waker panics"),
+            );
+            let mut send = Box::pin(tx.send(1));
+            let mut reserve = Box::pin(tx.reserve());
+            let polled = catch_unwind(AssertUnwindSafe(|| {
+                if reserves {
+                    let _ = poll_once(reserve.as_mut(), &waker);
+                } else {
+                    let _ = poll_once(send.as_mut(), &waker);
+                }
+            }));
+            assert!(polled.is_err(), "the panic is the caller's to see");
+            // Its message comes back, or goes with it.
+            if reserves {
+                assert!(matches!(
+                    poll_once(reserve.as_mut(), Waker::noop()),
+                    Poll::Ready(Err(_))
+                ));
+            } else {
+                let back = poll_once(send.as_mut(), Waker::noop());
+                assert!(matches!(back, Poll::Ready(Err(error)) if error.0 == 1));
+            }
+            drop((send, reserve));
+            let mut rx = rx.lock().unwrap();
+            assert_eq!(rx.try_recv(), Ok(0));
+            assert_eq!(rx.try_recv(), Err(TryRecvError::Disconnected));
+        }
+    });
+}

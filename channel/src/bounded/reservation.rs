@@ -109,9 +109,17 @@ impl<T> Reservation<T> {
             Claim::Claimed { .. } if wake::spend_budget() => self.over(Ok(())),
             Claim::Claimed { .. } => {
                 // The task has to yield, but keeps what it has got.
+                let waiter = NonNull::from(&self.waiter);
                 self.stage.set(Stage::Waiting);
-                // SAFETY: the waiter is in no line.
-                unsafe { Waiter::finish(NonNull::from(&self.waiter), Status::Granted) };
+                if watch(chan, cx) {
+                    // It lapses as other grants, if the task does not come for it.
+                    let waker = wake::clone_waker(cx.waker());
+                    // SAFETY: handed on; the waker is the task's own, and claimed just now.
+                    unsafe { chan.enter_granted(waiter, Wants::Permits(self.count), waker) };
+                } else {
+                    // SAFETY: the waiter is in no line.
+                    unsafe { Waiter::finish(waiter, Status::Granted) };
+                }
                 wake::force_yield(cx);
                 Poll::Pending
             }

@@ -1,0 +1,90 @@
+//! Grants that their task does not come for, at the edges: whoever waits behind them is served.
+#![cfg(not(wakerun_loom))]
+
+mod common;
+
+use std::future::{Future, poll_fn};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+use common::{full, on_wake, polled, runtimes, within, yield_once};
+use wakerun_channel::mpsc::channel;
+
+#[test]
+fn a_grant_in_the_last_operation_of_a_poll_lapses_too() {
+    within("the last operation", || {
+        for (_, runtime) in runtimes() {
+            let (tx, mut rx) = channel(1);
+            let task = runtime.spawn(async move {
+                let mut kept = Box::pin(tx.reserve());
+                poll_fn(|cx| {
+                    while wakerun::wake::spend_budget() {}
+                    // It has got the room, but must not say so before the next poll.
+                    assert!(kept.as_mut().poll(cx).is_pending());
+                    Poll::Ready(())
+                })
+                .await;
+                tx.reserve().await.unwrap().send(1).unwrap();
+                drop(kept);
+            });
+            assert_eq!(runtime.block_on(rx.recv()), Some(1));
+            runtime.block_on(task).unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_waker_that_panics_at_a_lapse_keeps_no_later_grant_from_lapsing() {
+    within("a panic at a lapse", || {
+        for (_, runtime) in runtimes() {
+            let (tx, mut rx) = full(2);
+            let tx = Arc::new(tx);
+            let sender = Arc::clone(&tx);
+            let polls = Arc::new(AtomicUsize::new(0));
+            let waker = Arc::new(Mutex::new(None::<Waker>));
+            let (count, shown) = (Arc::clone(&polls), Arc::clone(&waker));
+            let task = runtime.spawn(async move {
+                let mut first = Box::pin(sender.reserve());
+                let mut bad = Box::pin(sender.reserve());
+                let mut second = Box::pin(sender.reserve());
+                poll_fn(|cx| match count.fetch_add(1, Ordering::SeqCst) {
+                    0 => {
+                        let panics = on_wake(|| panic!("a wake panics"));
+                        let panics = &mut Context::from_waker(&panics);
+                        assert!(first.as_mut().poll(cx).is_pending());
+                        assert!(bad.as_mut().poll(panics).is_pending());
+                        assert!(second.as_mut().poll(cx).is_pending());
+                        *shown.lock().unwrap() = Some(cx.waker().clone());
+                        Poll::Pending
+                    }
+                    polls if polls < 1000 => Poll::Pending,
+                    _ => Poll::Ready(()),
+                })
+                .await;
+            });
+            runtime.block_on(async {
+                while waker.lock().unwrap().is_none() {
+                    yield_once().await;
+                }
+                let mut last = polled(tx.send(2));
+                last.pending();
+                // Room for the first, whose grant lapses when the poll is over that it is woken for. Then
+                // it goes to the one behind, whose waker panics.
+                assert_eq!(rx.try_recv(), Ok(0));
+                while polls.load(Ordering::SeqCst) < 2 {
+                    yield_once().await;
+                }
+                // Room for the second, which lapses, too.
+                assert_eq!(rx.try_recv(), Ok(1));
+                while !last.wakes.fired() {
+                    yield_once().await;
+                }
+                assert_eq!(last.ready(), Ok(()));
+            });
+            polls.store(1000, Ordering::SeqCst);
+            waker.lock().unwrap().take().unwrap().wake();
+            runtime.block_on(task).unwrap();
+        }
+    });
+}
