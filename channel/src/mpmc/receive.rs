@@ -110,6 +110,10 @@ impl After {
 impl<T> Chan<T, Mpmc> {
     /// Takes the next message, if it is there. Under the receivers' lock.
     pub(super) fn take(&self, state: &mut State<T>, after: &mut After) -> Taken<T> {
+        // It was taken out of the ring before what is there now.
+        if let Some(value) = state.stash.pop_front() {
+            return Taken::Value(value);
+        }
         loop {
             // SAFETY: whoever has the lock is the receiver, and the head moves on below.
             if let Some(message) = unsafe { self.ring.take(state.head) } {
@@ -125,9 +129,6 @@ impl<T> Chan<T, Mpmc> {
                     Message::Value(value) => Taken::Value(value),
                     Message::Withdrawn(value) => Taken::Withdrawn(value),
                 };
-            }
-            if let Some(value) = state.stash.pop_front() {
-                return Taken::Value(value);
             }
             let word = self.gate.load();
             if word.tail() != state.head {
