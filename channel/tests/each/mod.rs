@@ -10,6 +10,8 @@ mod executors;
 mod fifo;
 mod forgotten;
 mod limits;
+mod many;
+mod owned;
 mod panics;
 mod permits;
 mod races;

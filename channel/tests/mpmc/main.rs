@@ -7,6 +7,10 @@
 mod common;
 #[path = "../each/mod.rs"]
 mod each;
+mod ends;
+mod force_send;
+mod receivers;
+mod waiting;
 
 /// The kind that the shared tests are about.
 pub(crate) use wakerun_channel::mpmc as flavor;

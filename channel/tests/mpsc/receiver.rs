@@ -3,7 +3,7 @@
 use std::mem;
 
 use crate::common::{everywhere, noop, poll_once, polled};
-use crate::each::auto_traits::{IsUnpin, No, assert_trait};
+use crate::each::auto_traits::{IsUnpin, assert_trait};
 use crate::flavor::channel;
 use crate::flavor::future::{Recv, RecvMany};
 
