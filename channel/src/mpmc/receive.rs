@@ -384,15 +384,22 @@ impl<T> Chan<T, Mpmc> {
         panics.resume("a waker");
     }
 
-    /// A poll of a task is over: wakes that it has not used go to others. Whether receivers of tasks of
-    /// ours still wait.
+    /// A poll of a task is over: wakes that it has not used go to others; and if the task is over, too,
+    /// no wake goes to receives of it that others may have. Whether receivers of tasks of ours still wait.
     pub(crate) fn receivers_poll_over(&self, poller: &Poller<'_>) -> bool {
         let side = &self.rx.side;
-        if side.granted.load(Ordering::Acquire) > 0 {
+        let over = poller.is_over();
+        let unused = side.granted.load(Ordering::Acquire) > 0;
+        if unused || (over && side.own.load(Ordering::Acquire) > 0) {
             let mut lapsed = 0;
             {
                 let mut state = side.state.lock();
-                let mut left = state.line.granted();
+                let waited = !state.line.is_empty();
+                let mut left = if over {
+                    usize::MAX
+                } else {
+                    state.line.granted()
+                };
                 let mut next = state.line.front();
                 while let Some(node) = next
                     && left > 0
@@ -407,8 +414,12 @@ impl<T> Chan<T, Mpmc> {
                         let _ = unsafe { state.line.lapse(node) };
                         lapsed += 1;
                     }
+                    if over {
+                        // SAFETY: linked.
+                        unsafe { state.line.abandon(node, poller) };
+                    }
                 }
-                self.copy_receiver_counts(&state);
+                self.end_waiting(&state, waited);
             }
             if lapsed > 0 {
                 self.pass_on(lapsed);

@@ -22,14 +22,16 @@ pub trait PollWatch {
 pub struct Poller<'a> {
     header: NonNull<Header>,
     epoch: u64,
+    over: bool,
     _alive: PhantomData<&'a Header>,
 }
 
 impl<'a> Poller<'a> {
-    pub(crate) fn new(header: &'a Header) -> Self {
+    pub(crate) fn new(header: &'a Header, over: bool) -> Self {
         Self {
             header: NonNull::from(header),
             epoch: header.epoch(),
+            over,
             _alive: PhantomData,
         }
     }
@@ -37,6 +39,11 @@ impl<'a> Poller<'a> {
     /// The task's epoch, as in [`TaskRef::epoch`](super::TaskRef::epoch); even.
     pub fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// Whether the task is over, too: it was polled for the last time.
+    pub fn is_over(&self) -> bool {
+        self.over
     }
 
     /// Whether `waker` is the task's own.
@@ -49,6 +56,7 @@ impl fmt::Debug for Poller<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Poller")
             .field("epoch", &self.epoch)
+            .field("over", &self.over)
             .finish_non_exhaustive()
     }
 }
