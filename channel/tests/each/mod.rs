@@ -9,6 +9,7 @@ mod drops;
 mod executors;
 mod fifo;
 mod forgotten;
+mod lapse;
 mod limits;
 mod many;
 mod owned;
