@@ -9,6 +9,7 @@ mod drops;
 mod executors;
 mod fifo;
 mod forgotten;
+mod futurelock;
 mod lapse;
 mod limits;
 mod many;

@@ -9,6 +9,7 @@ mod common;
 mod each;
 mod ends;
 mod force_send;
+mod lapse;
 mod receivers;
 mod waiting;
 
