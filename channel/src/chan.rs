@@ -482,12 +482,14 @@ impl<T, F: Flavor> Chan<T, F> {
         some && nobody
     }
 
-    /// A poll of a task is over, which may have left grants unclaimed.
+    /// A poll of a task is over, which may have left grants unclaimed; or the task is, and others may have
+    /// futures of it that wait here.
     #[cold]
     fn look_for_due(&self, poller: &Poller<'_>) {
         let mut batch = Batch::new(Place::Tail);
         let mut line = self.line.lock();
-        let mut left = line.granted();
+        let over = poller.is_over();
+        let mut left = if over { usize::MAX } else { line.granted() };
         let mut next = line.front();
         while let Some(node) = next
             && left > 0
@@ -498,9 +500,14 @@ impl<T, F: Flavor> Chan<T, F> {
             left -= usize::from(matches!(mark, Mark::Granted { .. } | Mark::Due));
             // SAFETY: linked.
             let _ = unsafe { line.becomes_due(node, poller) };
+            if over {
+                // SAFETY: linked.
+                unsafe { line.abandon(node, poller) };
+            }
         }
         let served = if line.is_empty() {
             // Nobody else wants it: it stays where it is.
+            self.end_line();
             self.copy_counts(&line);
             Served::default()
         } else {
@@ -606,9 +613,9 @@ impl<T, F: Flavor> PollWatch for Chan<T, F> {
     fn poll_over(&self, poller: &Poller<'_>) -> bool {
         // The grant was made before the wake that led to this poll, or another poll follows; so a stale
         // count is looked at again.
-        let senders = self.grants.load(Ordering::Acquire) > 0;
+        let unclaimed = self.grants.load(Ordering::Acquire) > 0;
         let mut panics = FirstPanic::new();
-        if senders {
+        if unclaimed || (poller.is_over() && self.own.load(Ordering::Acquire) > 0) {
             panics.catch(|| self.look_for_due(poller));
         }
         let mut receivers = true;

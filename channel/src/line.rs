@@ -21,8 +21,8 @@
 //!
 //! | mark | what the node has | becomes |
 //! |---|---|---|
-//! | waiting | nothing | granted, in its turn |
-//! | granted | its permits, since epoch `g` of its task | claimed and out, when it is polled; due, when a poll of the task that began after `g` ends |
+//! | waiting | nothing | granted, in its turn; lapsed, when its task ends and somebody else has the future |
+//! | granted | its permits, since epoch `g` of its task | claimed and out, when it is polled; due, when a poll of the task that began after `g` ends, or the task |
 //! | due | its permits still, as long as nobody else wants them | claimed and out, when it is polled; lapsed, when somebody waits |
 //! | lapsed | nothing, and is passed over | waiting at its old place, when it is polled |
 //!
@@ -535,7 +535,7 @@ impl<T> Line<T> {
     }
 
     /// Whether a grant of this node's is unclaimed though a poll of its task that began after the
-    /// grant is over, at the end of a poll of `poller`. The mark says so from now on.
+    /// grant is over, or the task is, at the end of a poll of `poller`. The mark says so from now on.
     ///
     /// # Safety
     /// `node` is linked in this line.
@@ -554,7 +554,7 @@ impl<T> Line<T> {
                 // poll, which may have passed the future already; the one after it is over.
                 let polls = poller.epoch().wrapping_sub(epoch);
                 links.own
-                    && polls >= 2 + (epoch & 1)
+                    && (polls >= 2 + (epoch & 1) || poller.is_over())
                     && links.waker.as_ref().is_some_and(|waker| poller.owns(waker))
             })
         };
@@ -563,6 +563,30 @@ impl<T> Line<T> {
             unsafe { self.set_mark(node, Mark::Due) };
         }
         due
+    }
+
+    /// Passes over a node that waits, if its task is `poller`, which is over: a grant would wake nobody.
+    /// The future has outlived the task; whoever polls it gives it its place back.
+    ///
+    /// # Safety
+    /// `node` is linked in this line.
+    pub(crate) unsafe fn abandon(&mut self, node: NonNull<Waiter<T>>, poller: &wake::Poller<'_>) {
+        // SAFETY: handed on.
+        let abandoned = unsafe {
+            Self::with(node, |links| {
+                links.own
+                    && links.mark == Mark::Waiting
+                    && links.waker.as_ref().is_some_and(|waker| poller.owns(waker))
+            })
+        };
+        if abandoned {
+            // SAFETY: handed on.
+            unsafe { self.set_mark(node, Mark::Lapsed) };
+            if self.first == Some(node) {
+                // SAFETY: handed on; it is found to be passed over.
+                self.first = unsafe { self.waiting_from(Some(node)) };
+            }
+        }
     }
 
     /// A due grant is taken back: the node keeps its place, and is passed over. Returns what it had.

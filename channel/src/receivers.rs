@@ -249,12 +249,20 @@ pub(crate) trait Source: Sized {
         panics.resume("a waker");
     }
 
-    /// A poll of a task is over: wakes that it has not used go to others. Whether receivers of tasks of
-    /// ours still wait.
+    /// A poll of a task is over: wakes that it has not used go to others; and if the task is over, too,
+    /// no wake goes to receives of it that others may have. Whether receivers of tasks of ours still wait.
     fn receivers_poll_over(&self, poller: &Poller<'_>) -> bool {
         let counts = self.counts();
-        if counts.granted.load(Ordering::Acquire) > 0 {
-            let lapsed = lapse_wakes(Self::line(&mut self.lock()), counts, poller);
+        let unused = counts.granted.load(Ordering::Acquire) > 0;
+        if unused || (poller.is_over() && counts.own.load(Ordering::Acquire) > 0) {
+            let lapsed = {
+                let mut state = self.lock();
+                let line = Self::line(&mut state);
+                let waited = !line.is_empty();
+                let lapsed = lapse_wakes(line, poller);
+                self.end_waiting(line, waited);
+                lapsed
+            };
             if lapsed > 0 {
                 self.pass_on(lapsed);
             }
@@ -264,10 +272,11 @@ pub(crate) trait Source: Sized {
 }
 
 /// Marks those lapsed that were woken before the last poll of their task, which is over and did not
-/// come to them. Returns how many.
-fn lapse_wakes(line: &mut Line<()>, counts: &Counts, poller: &Poller<'_>) -> usize {
+/// come to them, and those whose task is over. Returns how many had been woken.
+fn lapse_wakes(line: &mut Line<()>, poller: &Poller<'_>) -> usize {
+    let over = poller.is_over();
     let mut lapsed = 0;
-    let mut left = line.granted();
+    let mut left = if over { usize::MAX } else { line.granted() };
     let mut next = line.front();
     while let Some(node) = next
         && left > 0
@@ -282,8 +291,11 @@ fn lapse_wakes(line: &mut Line<()>, counts: &Counts, poller: &Poller<'_>) -> usi
             let _ = unsafe { line.lapse(node) };
             lapsed += 1;
         }
+        if over {
+            // SAFETY: linked.
+            unsafe { line.abandon(node, poller) };
+        }
     }
-    counts.copy(line);
     lapsed
 }
 

@@ -9,14 +9,16 @@ mod duel;
 mod ledger;
 mod place;
 mod poll;
+mod puppet;
 mod rng;
 mod waker;
 mod watchdog;
 
 pub(crate) use duel::{duel, duel_in_polls};
 pub(crate) use ledger::{Ledger, Tracked};
-pub(crate) use place::{CAPACITIES, Place, everywhere, full, runtimes, settle, yield_once};
+pub(crate) use place::{CAPACITIES, Place, everywhere, runtimes, settle, yield_once};
 pub(crate) use poll::{Polled, block_on, poll_once, polled};
+pub(crate) use puppet::{Puppet, rest};
 pub(crate) use rng::Rng;
 pub(crate) use waker::{Counter, OnDrop, counter, noop, on_drop, on_wake};
 pub(crate) use watchdog::{LIMIT, Watchdog, within, within_time};

@@ -3,10 +3,8 @@
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 
-use wakerun::{Builder, Runtime};
-use wakerun_channel::mpsc::{Receiver, Sender, channel};
-
 use super::{block_on, within};
+use wakerun::{Builder, Runtime};
 
 /// Capacities at the edges: the smallest, a power of two and its neighbours.
 pub(crate) const CAPACITIES: [usize; 4] = [1, 2, 3, 33];
@@ -96,15 +94,6 @@ pub(crate) fn runtimes() -> impl Iterator<Item = (Place, Runtime)> {
     Place::ALL
         .into_iter()
         .filter_map(|place| Some((place, place.runtime()?)))
-}
-
-/// A channel with `capacity` messages in it, numbered from 0: the next send waits.
-pub(crate) fn full(capacity: usize) -> (Sender<usize>, Receiver<usize>) {
-    let (tx, rx) = channel(capacity);
-    for i in 0..capacity {
-        tx.try_send(i).expect("there is room up to the capacity");
-    }
-    (tx, rx)
 }
 
 /// Ends the current poll and goes on in the next one.

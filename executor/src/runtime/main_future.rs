@@ -95,23 +95,24 @@ impl Main {
         if empty {
             return;
         }
-        // Taken out for the calls, which may wake.
-        // SAFETY: as above.
-        let mut watches = self
-            .watches
-            .with_mut(|watches| std::mem::take(unsafe { &mut *watches }));
-        watches.poll_over(&Poller::of_main(self));
+        let mut watches = self.take_watches();
+        watches.poll_over(&Poller::of_main(self, false));
         // SAFETY: as above; nobody adds one between two polls.
         self.watches.with_mut(|mine| unsafe { *mine = watches });
     }
 
     /// The `block_on` is over: the watches, which belong to this thread, go.
     pub(super) fn end(&self) {
-        // SAFETY: as above.
-        let mut watches = self
-            .watches
-            .with_mut(|watches| std::mem::take(unsafe { &mut *watches }));
+        let mut watches = self.take_watches();
+        watches.poll_over(&Poller::of_main(self, true));
         watches.clear();
+    }
+
+    /// Takes the watches out for calls, which may wake.
+    fn take_watches(&self) -> Watches {
+        // SAFETY: this thread polls, and alone has the watches.
+        self.watches
+            .with_mut(|watches| std::mem::take(unsafe { &mut *watches }))
     }
 
     /// Adds a watcher.

@@ -138,7 +138,7 @@ impl Header {
         let mut watches = self
             .watches
             .with_mut(|watches| std::mem::take(unsafe { &mut *watches }));
-        watches.poll_over(&Poller::new(self));
+        watches.poll_over(&Poller::new(self, last));
         if last {
             watches.clear();
         } else {
@@ -199,6 +199,8 @@ impl Task {
     pub(crate) fn shut_down(&self) {
         // SAFETY: `take_for_shutdown` set RUNNING for this thread alone.
         unsafe { (self.header().vtable.cancel)(self.0) };
+        // SAFETY: as above.
+        unsafe { self.header().poll_over(true) };
         self.settle();
     }
 

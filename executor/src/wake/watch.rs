@@ -23,6 +23,7 @@ pub trait PollWatch {
 pub struct Poller<'a> {
     who: Who,
     epoch: u64,
+    over: bool,
     _alive: PhantomData<&'a ()>,
 }
 
@@ -44,18 +45,20 @@ impl Who {
 }
 
 impl<'a> Poller<'a> {
-    pub(crate) fn new(header: &'a Header) -> Self {
+    pub(crate) fn new(header: &'a Header, over: bool) -> Self {
         Self {
             who: Who::Task(NonNull::from(header)),
             epoch: header.epoch(),
+            over,
             _alive: PhantomData,
         }
     }
 
-    pub(crate) fn of_main(main: &'a Main) -> Self {
+    pub(crate) fn of_main(main: &'a Main, over: bool) -> Self {
         Self {
             who: Who::Main(NonNull::from(main)),
             epoch: main.epoch(),
+            over,
             _alive: PhantomData,
         }
     }
@@ -63,6 +66,11 @@ impl<'a> Poller<'a> {
     /// The task's epoch, as in [`TaskRef::epoch`](super::TaskRef::epoch); even.
     pub fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// Whether the task is over, too: it was polled for the last time.
+    pub fn is_over(&self) -> bool {
+        self.over
     }
 
     /// Whether `waker` is the task's own.
@@ -75,6 +83,7 @@ impl fmt::Debug for Poller<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Poller")
             .field("epoch", &self.epoch)
+            .field("over", &self.over)
             .finish_non_exhaustive()
     }
 }

@@ -1,18 +1,16 @@
 //! Wakers: the last one counts, none is kept, none is registered twice, and none runs under a lock.
-#![cfg(not(wakerun_loom))]
-
-mod common;
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Waker};
 
-use common::{
-    counter, everywhere, full, noop, on_drop, on_wake, poll_once, polled, settle, within,
+use super::full;
+use crate::common::{
+    counter, everywhere, noop, on_drop, on_wake, poll_once, polled, settle, within,
 };
+use crate::flavor::{Receiver, Sender, channel};
 use futures_lite::Stream;
-use wakerun_channel::mpsc::{Receiver, Sender, channel};
 
 /// Polls twice with different wakers, runs `event`, and asserts that the second waker fired.
 fn last_waker_fires<F: Future>(future: Pin<&mut F>, event: impl FnOnce()) {
@@ -304,7 +302,7 @@ fn receive_many(ends: &Ends) {
 }
 
 fn close(ends: &Ends) {
-    ends.outside(Receiver::close);
+    ends.outside(|rx| rx.close());
 }
 
 fn drop_receiver(ends: &Ends) {

@@ -1,8 +1,5 @@
 //! Real threads, real wakes, random mixes of everything, for as long as `WAKERUN_STRESS_SECS` says
 //! (a few seconds by default). `WAKERUN_STRESS_SEED` replays a mix; the schedule is the machine's.
-#![cfg(not(wakerun_loom))]
-
-mod common;
 
 use std::env;
 use std::future::Future;
@@ -13,11 +10,13 @@ use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{CAPACITIES, Ledger, Place, Rng, Tracked, Watchdog, noop, poll_once, yield_once};
+use crate::common::{
+    CAPACITIES, LIMIT, Ledger, Place, Rng, Tracked, Watchdog, noop, poll_once, yield_once,
+};
+use crate::flavor::{Receiver, Sender, channel};
 use futures_lite::StreamExt;
 use futures_lite::future::or;
 use wakerun::task::JoinSet;
-use wakerun_channel::mpsc::{Receiver, Sender, channel};
 
 /// A message: who sent it, as how-manieth, and a body that is counted.
 struct Message {
@@ -420,7 +419,7 @@ fn stress(place: Place, share: f64) {
     let board = Arc::new(Board::default());
     let state = Arc::clone(&board);
     let time = Duration::from_secs_f64(seconds * share);
-    let _dog = Watchdog::new("stress", time + common::LIMIT, move || state.report());
+    let _dog = Watchdog::new("stress", time + LIMIT, move || state.report());
     let runtime = place.runtime().expect("a place with a runtime");
     let end = Instant::now() + time;
     let mut rounds = 0;

@@ -1,15 +1,13 @@
 //! Grants that their task does not come for, at the edges: whoever waits behind them is served.
-#![cfg(not(wakerun_loom))]
-
-mod common;
 
 use std::future::{Future, poll_fn};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use common::{full, on_wake, polled, runtimes, within, yield_once};
-use wakerun_channel::mpsc::channel;
+use super::full;
+use crate::common::{on_wake, polled, runtimes, within, yield_once};
+use crate::flavor::channel;
 
 #[test]
 fn a_grant_in_the_last_operation_of_a_poll_lapses_too() {

@@ -2,16 +2,14 @@
 //!
 //! A waker is cloned before the line is locked, and the clone is dropped when there is room after all.
 //! Nothing may be half done then.
-#![cfg(not(wakerun_loom))]
-
-mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, RawWaker, RawWakerVTable, Waker};
 
-use common::{full, poll_once, within};
-use wakerun_channel::mpsc::error::TryRecvError;
+use super::full;
+use crate::common::{poll_once, within};
+use crate::flavor::error::TryRecvError;
 
 type Action = Mutex<Option<Box<dyn FnOnce() + Send>>>;
 

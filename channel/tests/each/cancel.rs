@@ -1,12 +1,10 @@
 //! Dropping a future at each of its states: what it waited for goes to the next in line, what it
 //! carried is withdrawn or was delivered, and a cancelled receive loses nothing.
-#![cfg(not(wakerun_loom))]
 
-mod common;
-
-use common::{Ledger, Rng, everywhere, full, polled, runtimes, settle, within};
-use wakerun_channel::mpsc::channel;
-use wakerun_channel::mpsc::error::{TryRecvError, TrySendError};
+use super::full;
+use crate::common::{Ledger, Rng, everywhere, polled, runtimes, settle, within};
+use crate::flavor::channel;
+use crate::flavor::error::{TryRecvError, TrySendError};
 
 #[test]
 fn futures_do_nothing_before_their_first_poll() {

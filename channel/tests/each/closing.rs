@@ -1,15 +1,13 @@
 //! The end of a channel: who learns of it, when, and that all forms of asking agree.
-#![cfg(not(wakerun_loom))]
-
-mod common;
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use common::{Ledger, everywhere, full, noop, polled, settle};
+use super::full;
+use crate::common::{Ledger, everywhere, noop, polled, settle};
+use crate::flavor::error::{SendError, TryRecvError, TrySendError};
+use crate::flavor::{Receiver, Sender, channel};
 use futures_lite::Stream;
-use wakerun_channel::mpsc::error::{SendError, TryRecvError, TrySendError};
-use wakerun_channel::mpsc::{Receiver, Sender, channel};
 
 /// What the receiving side says once nothing can arrive any more, by every form of receive.
 #[track_caller]

@@ -1,15 +1,13 @@
 //! Each message is dropped once, and as soon as nobody can receive it.
-#![cfg(not(wakerun_loom))]
-
-mod common;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use common::{
-    CAPACITIES, Ledger, Tracked, everywhere, full, polled, runtimes, settle, within, yield_once,
+use super::full;
+use crate::common::{
+    CAPACITIES, Ledger, Tracked, everywhere, polled, runtimes, settle, within, yield_once,
 };
-use wakerun_channel::mpsc::{Sender, channel};
+use crate::flavor::{Sender, channel};
 
 #[test]
 fn a_dropped_receiver_drops_the_queue_at_once() {

@@ -1,7 +1,4 @@
 //! One strict line: who waits first is served first, and nobody overtakes.
-#![cfg(not(wakerun_loom))]
-
-mod common;
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -9,9 +6,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::thread;
 
-use common::{Place, everywhere, full, noop, polled, settle, within};
-use wakerun_channel::mpsc::channel;
-use wakerun_channel::mpsc::error::{SendError, TrySendError};
+use super::full;
+use crate::common::{Place, everywhere, noop, polled, settle, within};
+use crate::flavor::channel;
+use crate::flavor::error::{SendError, TrySendError};
 
 /// Sends that park now, numbered from `$from`.
 macro_rules! park {

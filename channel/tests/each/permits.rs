@@ -1,15 +1,13 @@
 //! Permits: capacity without order, given back when not used, and counted until then.
-#![cfg(not(wakerun_loom))]
-
-mod common;
 
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{Ledger, Place, everywhere, full, polled, runtimes, settle, within, yield_once};
-use wakerun_channel::mpsc::channel;
-use wakerun_channel::mpsc::error::{SendError, TryRecvError, TrySendError};
+use super::full;
+use crate::common::{Ledger, Place, everywhere, polled, runtimes, settle, within, yield_once};
+use crate::flavor::channel;
+use crate::flavor::error::{SendError, TryRecvError, TrySendError};
 
 #[test]
 fn the_order_is_decided_by_the_send_and_not_by_the_permit() {

@@ -1,7 +1,4 @@
 //! Plain threads: the blocking forms, alone and mixed with tasks.
-#![cfg(not(wakerun_loom))]
-
-mod common;
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,11 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use common::{
-    CAPACITIES, LIMIT, Ledger, Watchdog, block_on, full, polled, rounds, runtimes, within,
+use super::full;
+use crate::common::{
+    CAPACITIES, LIMIT, Ledger, Watchdog, block_on, polled, rounds, runtimes, within,
 };
-use wakerun_channel::mpsc::error::SendError;
-use wakerun_channel::mpsc::{Sender, channel};
+use crate::flavor::error::SendError;
+use crate::flavor::{Sender, channel};
 
 fn per_thread() -> usize {
     rounds(20_000)

@@ -1,17 +1,14 @@
 //! The channel on other executors, alone and mixed with the runtime.
-#![cfg(not(wakerun_loom))]
-
-mod common;
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use crate::common::{CAPACITIES, LIMIT, Ledger, block_on, rounds, runtimes, within};
+use crate::flavor::{Receiver, Sender, channel};
 use async_executor::Executor;
-use common::{CAPACITIES, Ledger, block_on, rounds, runtimes, within};
 use futures_lite::StreamExt;
 use futures_lite::future::{or, race, yield_now, zip};
-use wakerun_channel::mpsc::{Receiver, Sender, channel};
 
 type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -69,8 +66,7 @@ fn funnel(a: Start<'_>, b: Start<'_>) {
             a(Box::pin(produce(tx.clone(), me, count)));
         }
         drop(tx);
-        wait.recv_timeout(common::LIMIT)
-            .expect("the receiver ended");
+        wait.recv_timeout(LIMIT).expect("the receiver ended");
     }
 }
 

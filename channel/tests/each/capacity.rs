@@ -1,12 +1,10 @@
 //! The bound is exact: queued messages, permits and unclaimed grants never exceed the capacity, and
 //! what was taken comes back.
-#![cfg(not(wakerun_loom))]
 
-mod common;
-
-use common::{Rng, everywhere, full, polled, settle};
-use wakerun_channel::mpsc::channel;
-use wakerun_channel::mpsc::error::TrySendError;
+use super::full;
+use crate::common::{Rng, everywhere, polled, settle};
+use crate::flavor::channel;
+use crate::flavor::error::TrySendError;
 
 #[test]
 fn accepts_exactly_the_capacity() {

@@ -1,12 +1,9 @@
 //! Capacities and message types at the edges.
-#![cfg(not(wakerun_loom))]
-
-mod common;
 
 use std::panic::catch_unwind;
 
-use common::{Ledger, everywhere, settle};
-use wakerun_channel::mpsc::{MAX_CAPACITY, channel};
+use crate::common::{Ledger, everywhere, settle};
+use crate::flavor::{MAX_CAPACITY, channel};
 
 /// The message of the panic that `channel(capacity)` ends in.
 fn refusal(capacity: usize) -> String {
@@ -77,9 +74,9 @@ fn permit_arithmetic_holds_at_the_maximum() {
     assert_eq!(tx.try_reserve().is_ok(), held < MAX_CAPACITY);
     rx.close();
     assert!(tx.is_closed());
-    assert!(rx.try_recv() == Err(wakerun_channel::mpsc::error::TryRecvError::Empty));
+    assert!(rx.try_recv() == Err(crate::flavor::error::TryRecvError::Empty));
     drop(permits);
-    assert!(rx.try_recv() == Err(wakerun_channel::mpsc::error::TryRecvError::Disconnected));
+    assert!(rx.try_recv() == Err(crate::flavor::error::TryRecvError::Disconnected));
 }
 
 #[test]

@@ -1,8 +1,5 @@
 //! Two threads meet at the channel's narrow places, many times. Each round is judged after both
 //! sides have come to rest, by hand-polling, so that a lost wake-up is seen and not waited for.
-#![cfg(not(wakerun_loom))]
-
-mod common;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,12 +8,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::thread;
 
-use common::{
-    Counter, LIMIT, Ledger, Tracked, Watchdog, block_on, counter, duel, duel_in_polls, full, noop,
+use super::full;
+use crate::common::{
+    Counter, LIMIT, Ledger, Tracked, Watchdog, block_on, counter, duel, duel_in_polls, noop,
     poll_once, polled, rounds, yield_once,
 };
-use wakerun_channel::mpsc::error::{SendError, TryRecvError};
-use wakerun_channel::mpsc::{Receiver, Sender, channel};
+use crate::flavor::error::{SendError, TryRecvError};
+use crate::flavor::{Receiver, Sender, channel};
 
 /// A send that owns its sender, so that it can be handed to a thread.
 type Sending = Pin<Box<dyn Future<Output = Result<(), SendError<Tracked>>> + Send>>;
