@@ -1,0 +1,387 @@
+//! The bounded channels of both flavors.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_lite::Stream;
+use wakerun_channel::bounded::{
+    Flavor, Mpmc, Mpsc, OwnedPermit, Permit, PermitIterator, Sender, WeakSender,
+};
+use wakerun_channel::error::{
+    ReserveError, SendError, TryRecvError, TryReserveError, TrySendError,
+};
+use wakerun_channel::{mpmc, mpsc};
+
+use super::channel::{Channel, Ended, Permits, View, Wait, Way};
+use super::lent::Lent;
+use crate::common::Tracked;
+
+type Tx<F> = Sender<Tracked, F>;
+
+fn refused<C: Channel>(error: TrySendError<Tracked>) -> Ended<C> {
+    match error {
+        TrySendError::Full(message) => Ended::Full(Some(message)),
+        TrySendError::Closed(message) => Ended::Closed(Some(message)),
+    }
+}
+
+fn refused_permit<C: Channel, X>(error: TrySendError<X>) -> Ended<C> {
+    match error {
+        TrySendError::Full(_) => Ended::Full(None),
+        TrySendError::Closed(_) => Ended::Closed(None),
+    }
+}
+
+fn send<C: Channel, F: Flavor>(tx: &'static Tx<F>, message: Tracked) -> Wait<C> {
+    let send = tx.send(message);
+    Box::pin(async move {
+        match send.await {
+            Ok(()) => Ended::Sent,
+            Err(SendError(message)) => Ended::Closed(Some(message)),
+        }
+    })
+}
+
+fn reserve<C: Channel<Tx = Tx<F>>, F: Flavor>(tx: &'static Tx<F>, way: Way) -> Wait<C> {
+    match way {
+        Way::One => {
+            let reserve = tx.reserve();
+            Box::pin(async move {
+                match reserve.await {
+                    Ok(permit) => Ended::Permits(Box::new(permit)),
+                    Err(SendError(())) => Ended::Closed(None),
+                }
+            })
+        }
+        Way::Owned => {
+            let reserve = tx.clone().reserve_owned();
+            Box::pin(async move {
+                match reserve.await {
+                    Ok(permit) => Ended::Permits(Box::new(permit)),
+                    Err(SendError(())) => Ended::Closed(None),
+                }
+            })
+        }
+        Way::Many(count) => {
+            let reserve = tx.reserve_many(count);
+            Box::pin(async move {
+                match reserve.await {
+                    Ok(permits) => Ended::Permits(Box::new(permits)),
+                    Err(ReserveError::TooMany) => Ended::TooMany,
+                    Err(ReserveError::Closed) => Ended::Closed(None),
+                }
+            })
+        }
+    }
+}
+
+fn try_reserve<C: Channel<Tx = Tx<F>>, F: Flavor>(tx: &'static Tx<F>, way: Way) -> Ended<C> {
+    match way {
+        Way::One => match tx.try_reserve() {
+            Ok(permit) => Ended::Permits(Box::new(permit)),
+            Err(error) => refused_permit(error),
+        },
+        Way::Owned => match tx.clone().try_reserve_owned() {
+            Ok(permit) => Ended::Permits(Box::new(permit)),
+            Err(error) => refused_permit(error),
+        },
+        Way::Many(count) => match tx.try_reserve_many(count) {
+            Ok(permits) => Ended::Permits(Box::new(permits)),
+            Err(TryReserveError::TooMany) => Ended::TooMany,
+            Err(TryReserveError::Full) => Ended::Full(None),
+            Err(TryReserveError::Closed) => Ended::Closed(None),
+        },
+    }
+}
+
+/// The first message for one permit, and whether it was sent. Without a message it is given back.
+fn send_one(
+    messages: &mut Vec<Tracked>,
+    send: impl FnOnce(Tracked) -> Result<(), Tracked>,
+) -> bool {
+    if messages.is_empty() {
+        return true;
+    }
+    match send(messages.remove(0)) {
+        Ok(()) => true,
+        Err(message) => {
+            messages.insert(0, message);
+            false
+        }
+    }
+}
+
+impl<C: Channel, F: Flavor> Permits<C> for Permit<'static, Tracked, F> {
+    fn count(&self) -> usize {
+        1
+    }
+
+    fn next(&mut self) -> Option<Box<dyn Permits<C>>> {
+        None
+    }
+
+    fn send(self: Box<Self>, messages: &mut Vec<Tracked>) -> bool {
+        send_one(messages, |message| {
+            (*self).send(message).map_err(|error| error.0)
+        })
+    }
+
+    fn release(self: Box<Self>) {
+        (*self).release();
+    }
+}
+
+impl<C: Channel, F: Flavor> Permits<C> for OwnedPermit<Tracked, F> {
+    fn count(&self) -> usize {
+        1
+    }
+
+    fn next(&mut self) -> Option<Box<dyn Permits<C>>> {
+        None
+    }
+
+    fn send(self: Box<Self>, messages: &mut Vec<Tracked>) -> bool {
+        send_one(messages, |message| match (*self).send(message) {
+            Ok(_sender) => Ok(()),
+            Err(SendError(message)) => Err(message),
+        })
+    }
+
+    fn release(self: Box<Self>) {
+        drop((*self).release());
+    }
+}
+
+impl<C: Channel, F: Flavor> Permits<C> for PermitIterator<'static, Tracked, F> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn next(&mut self) -> Option<Box<dyn Permits<C>>> {
+        Some(Box::new(Iterator::next(self)?))
+    }
+
+    fn send(self: Box<Self>, messages: &mut Vec<Tracked>) -> bool {
+        let before = messages.len().min(self.len());
+        let mut queue = VecDeque::from(std::mem::take(messages));
+        let sent = (*self).send_many(&mut queue);
+        *messages = queue.into();
+        match sent {
+            Ok(count) => {
+                assert_eq!(count, before, "send_many sends what it can");
+                true
+            }
+            Err(SendError(())) => false,
+        }
+    }
+
+    fn release(self: Box<Self>) {
+        drop(self);
+    }
+}
+
+fn received<C: Channel>(message: Option<Tracked>) -> Ended<C> {
+    Ended::Received(message.into_iter().collect())
+}
+
+/// What both receivers offer under the same names, though one by `&mut self` and the other by `&self`.
+macro_rules! receiving {
+    ($borrow:ident) => {
+        fn try_recv(rx: &mut Self::Rx) -> Ended<Self> {
+            match rx.try_recv() {
+                Ok(message) => Ended::Received(vec![message]),
+                Err(TryRecvError::Empty) => Ended::Full(None),
+                Err(TryRecvError::Disconnected) => Ended::Received(Vec::new()),
+            }
+        }
+
+        unsafe fn recv(rx: &Lent<Self::Rx>) -> Wait<Self> {
+            // SAFETY: handed on.
+            let recv = unsafe { rx.$borrow() }.recv();
+            Box::pin(async move { received(recv.await) })
+        }
+
+        unsafe fn recv_many(rx: &Lent<Self::Rx>, limit: usize) -> Wait<Self> {
+            // SAFETY: handed on.
+            let rx = unsafe { rx.$borrow() };
+            Box::pin(async move {
+                let mut messages = Vec::new();
+                let count = rx.recv_many(&mut messages, limit).await;
+                assert_eq!(count, messages.len(), "recv_many counts");
+                Ended::Received(messages)
+            })
+        }
+
+        fn poll_recv(rx: &mut Self::Rx, cx: &mut Context<'_>) -> Poll<Ended<Self>> {
+            rx.poll_recv(cx).map(received)
+        }
+
+        fn poll_next(rx: &mut Self::Rx, cx: &mut Context<'_>) -> Poll<Ended<Self>> {
+            Pin::new(rx).poll_next(cx).map(received)
+        }
+
+        fn poll_recv_many(
+            rx: &mut Self::Rx,
+            cx: &mut Context<'_>,
+            limit: usize,
+        ) -> Poll<Ended<Self>> {
+            let mut messages = Vec::new();
+            let count = std::task::ready!(rx.poll_recv_many(cx, &mut messages, limit));
+            assert_eq!(count, messages.len(), "poll_recv_many counts");
+            Poll::Ready(Ended::Received(messages))
+        }
+
+        fn close(rx: &mut Self::Rx) {
+            rx.close();
+        }
+    };
+}
+
+/// What both senders offer.
+macro_rules! sending {
+    ($flavor:ty) => {
+        type Tx = Sender<Tracked, $flavor>;
+        type WeakTx = WeakSender<Tracked, $flavor>;
+
+        fn try_send(tx: &Self::Tx, message: Tracked) -> Ended<Self> {
+            match tx.try_send(message) {
+                Ok(()) => Ended::Sent,
+                Err(error) => refused(error),
+            }
+        }
+
+        fn send(tx: &'static Self::Tx, message: Tracked) -> Wait<Self> {
+            send(tx, message)
+        }
+
+        fn reserve(tx: &'static Self::Tx, way: Way) -> Option<Wait<Self>> {
+            Some(reserve(tx, way))
+        }
+
+        fn try_reserve(tx: &'static Self::Tx, way: Way) -> Option<Ended<Self>> {
+            Some(try_reserve(tx, way))
+        }
+
+        fn closed(tx: &'static Self::Tx) -> Wait<Self> {
+            let closed = tx.closed();
+            Box::pin(async move {
+                closed.await;
+                Ended::Closed(None)
+            })
+        }
+
+        fn downgrade(tx: &Self::Tx) -> Self::WeakTx {
+            tx.downgrade()
+        }
+
+        fn upgrade(weak: &Self::WeakTx) -> Option<Self::Tx> {
+            weak.upgrade()
+        }
+
+        fn view(tx: &Self::Tx) -> View {
+            View {
+                len: tx.len(),
+                empty: tx.is_empty(),
+                free: tx.capacity(),
+                closed: tx.is_closed(),
+                senders: tx.strong_count(),
+                weak_senders: tx.weak_count(),
+                receivers: None,
+            }
+        }
+    };
+}
+
+impl Channel for Mpsc {
+    const MANY: bool = false;
+
+    type Rx = mpsc::Receiver<Tracked>;
+    type WeakRx = std::convert::Infallible;
+
+    fn new(capacity: usize) -> (Self::Tx, Self::Rx) {
+        mpsc::channel(capacity)
+    }
+
+    sending!(Mpsc);
+    receiving!(borrow_mut);
+
+    fn force_send(
+        _tx: &Self::Tx,
+        message: Tracked,
+    ) -> Result<(Ended<Self>, Option<Tracked>), Tracked> {
+        Err(message)
+    }
+
+    fn clone_receiver(_rx: &Self::Rx) -> Option<Self::Rx> {
+        None
+    }
+
+    fn downgrade_receiver(_rx: &Self::Rx) -> Option<Self::WeakRx> {
+        None
+    }
+
+    fn upgrade_receiver(weak: &Self::WeakRx) -> Option<Self::Rx> {
+        match *weak {}
+    }
+
+    fn view_receiver(rx: &Self::Rx) -> View {
+        View {
+            len: rx.len(),
+            empty: rx.is_empty(),
+            free: rx.capacity(),
+            closed: rx.is_closed(),
+            senders: rx.sender_strong_count(),
+            weak_senders: rx.sender_weak_count(),
+            receivers: None,
+        }
+    }
+}
+
+impl Channel for Mpmc {
+    const MANY: bool = true;
+
+    type Rx = mpmc::Receiver<Tracked>;
+    type WeakRx = mpmc::WeakReceiver<Tracked>;
+
+    fn new(capacity: usize) -> (Self::Tx, Self::Rx) {
+        mpmc::channel(capacity)
+    }
+
+    sending!(Mpmc);
+    receiving!(borrow);
+
+    fn force_send(
+        tx: &Self::Tx,
+        message: Tracked,
+    ) -> Result<(Ended<Self>, Option<Tracked>), Tracked> {
+        Ok(match tx.force_send(message) {
+            Ok(oldest) => (Ended::Sent, oldest),
+            Err(error) => (refused(error), None),
+        })
+    }
+
+    fn clone_receiver(rx: &Self::Rx) -> Option<Self::Rx> {
+        Some(rx.clone())
+    }
+
+    fn downgrade_receiver(rx: &Self::Rx) -> Option<Self::WeakRx> {
+        Some(rx.downgrade())
+    }
+
+    fn upgrade_receiver(weak: &Self::WeakRx) -> Option<Self::Rx> {
+        weak.upgrade()
+    }
+
+    fn view_receiver(rx: &Self::Rx) -> View {
+        View {
+            len: rx.len(),
+            empty: rx.is_empty(),
+            free: rx.capacity(),
+            closed: rx.is_closed(),
+            senders: rx.sender_strong_count(),
+            weak_senders: rx.sender_weak_count(),
+            receivers: Some((rx.strong_count(), rx.weak_count())),
+        }
+    }
+}
