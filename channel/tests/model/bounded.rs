@@ -1,20 +1,15 @@
 //! The bounded channels of both flavors.
 
 use std::collections::VecDeque;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
-use futures_lite::Stream;
 use wakerun_channel::bounded::{
     Flavor, Mpmc, Mpsc, OwnedPermit, Permit, PermitIterator, Sender, WeakSender,
 };
-use wakerun_channel::error::{
-    ReserveError, SendError, TryRecvError, TryReserveError, TrySendError,
-};
+use wakerun_channel::error::{ReserveError, SendError, TryReserveError, TrySendError};
 use wakerun_channel::{mpmc, mpsc};
 
 use super::channel::{Channel, Ended, Permits, View, Wait, Way};
-use super::lent::Lent;
+use super::receivers::{cloning, polling_many, receiving};
 use crate::common::Tracked;
 
 type Tx<F> = Sender<Tracked, F>;
@@ -31,16 +26,6 @@ fn refused_permit<C: Channel, X>(error: TrySendError<X>) -> Ended<C> {
         TrySendError::Full(_) => Ended::Full(None),
         TrySendError::Closed(_) => Ended::Closed(None),
     }
-}
-
-fn send<C: Channel, F: Flavor>(tx: &'static Tx<F>, message: Tracked) -> Wait<C> {
-    let send = tx.send(message);
-    Box::pin(async move {
-        match send.await {
-            Ok(()) => Ended::Sent,
-            Err(SendError(message)) => Ended::Closed(Some(message)),
-        }
-    })
 }
 
 fn reserve<C: Channel<Tx = Tx<F>>, F: Flavor>(tx: &'static Tx<F>, way: Way) -> Wait<C> {
@@ -181,78 +166,27 @@ impl<C: Channel, F: Flavor> Permits<C> for PermitIterator<'static, Tracked, F> {
     }
 }
 
-fn received<C: Channel>(message: Option<Tracked>) -> Ended<C> {
-    Ended::Received(message.into_iter().collect())
-}
-
-/// What both receivers offer under the same names, though one by `&mut self` and the other by `&self`.
-macro_rules! receiving {
-    ($borrow:ident) => {
-        fn try_recv(rx: &mut Self::Rx) -> Ended<Self> {
-            match rx.try_recv() {
-                Ok(message) => Ended::Received(vec![message]),
-                Err(TryRecvError::Empty) => Ended::Full(None),
-                Err(TryRecvError::Disconnected) => Ended::Received(Vec::new()),
-            }
-        }
-
-        unsafe fn recv(rx: &Lent<Self::Rx>) -> Wait<Self> {
-            // SAFETY: handed on.
-            let recv = unsafe { rx.$borrow() }.recv();
-            Box::pin(async move { received(recv.await) })
-        }
-
-        unsafe fn recv_many(rx: &Lent<Self::Rx>, limit: usize) -> Wait<Self> {
-            // SAFETY: handed on.
-            let rx = unsafe { rx.$borrow() };
-            Box::pin(async move {
-                let mut messages = Vec::new();
-                let count = rx.recv_many(&mut messages, limit).await;
-                assert_eq!(count, messages.len(), "recv_many counts");
-                Ended::Received(messages)
-            })
-        }
-
-        fn poll_recv(rx: &mut Self::Rx, cx: &mut Context<'_>) -> Poll<Ended<Self>> {
-            rx.poll_recv(cx).map(received)
-        }
-
-        fn poll_next(rx: &mut Self::Rx, cx: &mut Context<'_>) -> Poll<Ended<Self>> {
-            Pin::new(rx).poll_next(cx).map(received)
-        }
-
-        fn poll_recv_many(
-            rx: &mut Self::Rx,
-            cx: &mut Context<'_>,
-            limit: usize,
-        ) -> Poll<Ended<Self>> {
-            let mut messages = Vec::new();
-            let count = std::task::ready!(rx.poll_recv_many(cx, &mut messages, limit));
-            assert_eq!(count, messages.len(), "poll_recv_many counts");
-            Poll::Ready(Ended::Received(messages))
-        }
-
-        fn close(rx: &mut Self::Rx) {
-            rx.close();
-        }
-    };
-}
-
 /// What both senders offer.
 macro_rules! sending {
     ($flavor:ty) => {
         type Tx = Sender<Tracked, $flavor>;
         type WeakTx = WeakSender<Tracked, $flavor>;
 
-        fn try_send(tx: &Self::Tx, message: Tracked) -> Ended<Self> {
-            match tx.try_send(message) {
+        fn try_send(tx: &Self::Tx, message: Tracked) -> Option<Ended<Self>> {
+            Some(match tx.try_send(message) {
                 Ok(()) => Ended::Sent,
                 Err(error) => refused(error),
-            }
+            })
         }
 
-        fn send(tx: &'static Self::Tx, message: Tracked) -> Wait<Self> {
-            send(tx, message)
+        fn send(tx: &'static Self::Tx, message: Tracked) -> Option<Wait<Self>> {
+            let send = tx.send(message);
+            Some(Box::pin(async move {
+                match send.await {
+                    Ok(()) => Ended::Sent,
+                    Err(SendError(message)) => Ended::Closed(Some(message)),
+                }
+            }))
         }
 
         fn reserve(tx: &'static Self::Tx, way: Way) -> Option<Wait<Self>> {
@@ -263,16 +197,16 @@ macro_rules! sending {
             Some(try_reserve(tx, way))
         }
 
-        fn closed(tx: &'static Self::Tx) -> Wait<Self> {
+        fn closed(tx: &'static Self::Tx) -> Option<Wait<Self>> {
             let closed = tx.closed();
-            Box::pin(async move {
+            Some(Box::pin(async move {
                 closed.await;
                 Ended::Closed(None)
-            })
+            }))
         }
 
-        fn downgrade(tx: &Self::Tx) -> Self::WeakTx {
-            tx.downgrade()
+        fn downgrade(tx: &Self::Tx) -> Option<Self::WeakTx> {
+            Some(tx.downgrade())
         }
 
         fn upgrade(weak: &Self::WeakTx) -> Option<Self::Tx> {
@@ -281,13 +215,13 @@ macro_rules! sending {
 
         fn view(tx: &Self::Tx) -> View {
             View {
-                len: tx.len(),
-                empty: tx.is_empty(),
-                free: tx.capacity(),
-                closed: tx.is_closed(),
-                senders: tx.strong_count(),
-                weak_senders: tx.weak_count(),
-                receivers: None,
+                len: Some(tx.len()),
+                empty: Some(tx.is_empty()),
+                free: Some(tx.capacity()),
+                closed: Some(tx.is_closed()),
+                senders: Some(tx.strong_count()),
+                weak_senders: Some(tx.weak_count()),
+                ..View::default()
             }
         }
     };
@@ -304,22 +238,8 @@ impl Channel for Mpsc {
     }
 
     sending!(Mpsc);
-    receiving!(borrow_mut);
-
-    fn force_send(
-        _tx: &Self::Tx,
-        message: Tracked,
-    ) -> Result<(Ended<Self>, Option<Tracked>), Tracked> {
-        Err(message)
-    }
-
-    fn clone_receiver(_rx: &Self::Rx) -> Option<Self::Rx> {
-        None
-    }
-
-    fn downgrade_receiver(_rx: &Self::Rx) -> Option<Self::WeakRx> {
-        None
-    }
+    receiving!(borrow_mut, many);
+    polling_many!();
 
     fn upgrade_receiver(weak: &Self::WeakRx) -> Option<Self::Rx> {
         match *weak {}
@@ -327,13 +247,13 @@ impl Channel for Mpsc {
 
     fn view_receiver(rx: &Self::Rx) -> View {
         View {
-            len: rx.len(),
-            empty: rx.is_empty(),
-            free: rx.capacity(),
-            closed: rx.is_closed(),
-            senders: rx.sender_strong_count(),
-            weak_senders: rx.sender_weak_count(),
-            receivers: None,
+            len: Some(rx.len()),
+            empty: Some(rx.is_empty()),
+            free: Some(rx.capacity()),
+            closed: Some(rx.is_closed()),
+            senders: Some(rx.sender_strong_count()),
+            weak_senders: Some(rx.sender_weak_count()),
+            ..View::default()
         }
     }
 }
@@ -349,39 +269,27 @@ impl Channel for Mpmc {
     }
 
     sending!(Mpmc);
-    receiving!(borrow);
+    receiving!(borrow, many);
+    polling_many!();
+    cloning!();
 
-    fn force_send(
-        tx: &Self::Tx,
-        message: Tracked,
-    ) -> Result<(Ended<Self>, Option<Tracked>), Tracked> {
-        Ok(match tx.force_send(message) {
+    fn force_send(tx: &Self::Tx, message: Tracked) -> Option<(Ended<Self>, Option<Tracked>)> {
+        Some(match tx.force_send(message) {
             Ok(oldest) => (Ended::Sent, oldest),
             Err(error) => (refused(error), None),
         })
     }
 
-    fn clone_receiver(rx: &Self::Rx) -> Option<Self::Rx> {
-        Some(rx.clone())
-    }
-
-    fn downgrade_receiver(rx: &Self::Rx) -> Option<Self::WeakRx> {
-        Some(rx.downgrade())
-    }
-
-    fn upgrade_receiver(weak: &Self::WeakRx) -> Option<Self::Rx> {
-        weak.upgrade()
-    }
-
     fn view_receiver(rx: &Self::Rx) -> View {
         View {
-            len: rx.len(),
-            empty: rx.is_empty(),
-            free: rx.capacity(),
-            closed: rx.is_closed(),
-            senders: rx.sender_strong_count(),
-            weak_senders: rx.sender_weak_count(),
-            receivers: Some((rx.strong_count(), rx.weak_count())),
+            len: Some(rx.len()),
+            empty: Some(rx.is_empty()),
+            free: Some(rx.capacity()),
+            closed: Some(rx.is_closed()),
+            senders: Some(rx.sender_strong_count()),
+            weak_senders: Some(rx.sender_weak_count()),
+            receivers: Some(rx.strong_count()),
+            weak_receivers: Some(rx.weak_count()),
         }
     }
 }

@@ -37,60 +37,96 @@ impl Way {
     }
 }
 
-/// What a handle tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a handle tells, if it does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct View {
-    pub(crate) len: usize,
-    pub(crate) empty: bool,
-    pub(crate) free: usize,
-    pub(crate) closed: bool,
-    pub(crate) senders: usize,
-    pub(crate) weak_senders: usize,
-    /// Strong and weak, where there can be several.
-    pub(crate) receivers: Option<(usize, usize)>,
+    pub(crate) len: Option<usize>,
+    pub(crate) empty: Option<bool>,
+    pub(crate) free: Option<usize>,
+    pub(crate) closed: Option<bool>,
+    pub(crate) senders: Option<usize>,
+    pub(crate) weak_senders: Option<usize>,
+    pub(crate) receivers: Option<usize>,
+    pub(crate) weak_receivers: Option<usize>,
+}
+
+impl View {
+    /// As much of it as another one tells.
+    pub(crate) fn like(self, other: Self) -> Self {
+        Self {
+            len: self.len.filter(|_| other.len.is_some()),
+            empty: self.empty.filter(|_| other.empty.is_some()),
+            free: self.free.filter(|_| other.free.is_some()),
+            closed: self.closed.filter(|_| other.closed.is_some()),
+            senders: self.senders.filter(|_| other.senders.is_some()),
+            weak_senders: self.weak_senders.filter(|_| other.weak_senders.is_some()),
+            receivers: self.receivers.filter(|_| other.receivers.is_some()),
+            weak_receivers: (self.weak_receivers).filter(|_| other.weak_receivers.is_some()),
+        }
+    }
 }
 
 pub(crate) trait Channel: Sized + Send + Sync + 'static {
     /// Whether receivers can be cloned.
     const MANY: bool;
+    /// Whether there is [`poll_recv_many`](Self::poll_recv_many).
+    const POLLS_MANY: bool = true;
 
     type Tx: Clone + Send + Sync + 'static;
     type WeakTx: Send + 'static;
     type Rx: Send + Sync + 'static;
     type WeakRx: Send + 'static;
 
+    /// The capacity that the model has, for one that a test asks for.
+    fn capacity(asked: usize) -> usize {
+        asked
+    }
+
     fn new(capacity: usize) -> (Self::Tx, Self::Rx);
 
-    fn try_send(tx: &Self::Tx, message: Tracked) -> Ended<Self>;
-    /// The message that made way comes back. `Err`: there is no such way of sending.
-    fn force_send(
-        tx: &Self::Tx,
-        message: Tracked,
-    ) -> Result<(Ended<Self>, Option<Tracked>), Tracked>;
-    fn send(tx: &'static Self::Tx, message: Tracked) -> Wait<Self>;
-    /// `None`: permits cannot be reserved that way; here and below. A sender that is not borrowed is owned
-    /// by the future.
-    fn reserve(tx: &'static Self::Tx, way: Way) -> Option<Wait<Self>>;
-    fn try_reserve(tx: &'static Self::Tx, way: Way) -> Option<Ended<Self>>;
-    fn closed(tx: &'static Self::Tx) -> Wait<Self>;
-    fn downgrade(tx: &Self::Tx) -> Self::WeakTx;
+    // What a kind of channel does not offer comes to `None`.
+
+    fn try_send(tx: &Self::Tx, message: Tracked) -> Option<Ended<Self>>;
+    fn send(_tx: &'static Self::Tx, _message: Tracked) -> Option<Wait<Self>> {
+        None
+    }
+    /// The message that made way comes back.
+    fn force_send(_tx: &Self::Tx, _message: Tracked) -> Option<(Ended<Self>, Option<Tracked>)> {
+        None
+    }
+    /// What is [`Way::Owned`] has a sender of its own, and does not borrow this one.
+    fn reserve(_tx: &'static Self::Tx, _way: Way) -> Option<Wait<Self>> {
+        None
+    }
+    fn try_reserve(_tx: &'static Self::Tx, _way: Way) -> Option<Ended<Self>> {
+        None
+    }
+    fn closed(_tx: &'static Self::Tx) -> Option<Wait<Self>> {
+        None
+    }
+    fn downgrade(_tx: &Self::Tx) -> Option<Self::WeakTx> {
+        None
+    }
     fn upgrade(weak: &Self::WeakTx) -> Option<Self::Tx>;
     fn view(tx: &Self::Tx) -> View;
 
     /// `Full` with nothing: there is no message now.
     fn try_recv(rx: &mut Self::Rx) -> Ended<Self>;
+    /// Up to so many messages, or one.
+    ///
     /// # Safety
     /// The future goes, or is forgotten, before `rx`, and nothing else uses `rx` meanwhile.
-    unsafe fn recv(rx: &Lent<Self::Rx>) -> Wait<Self>;
-    /// # Safety
-    /// As [`recv`](Self::recv).
-    unsafe fn recv_many(rx: &Lent<Self::Rx>, limit: usize) -> Wait<Self>;
+    unsafe fn recv(rx: &Lent<Self::Rx>, limit: Option<usize>) -> Option<Wait<Self>>;
     fn poll_recv(rx: &mut Self::Rx, cx: &mut Context<'_>) -> Poll<Ended<Self>>;
     fn poll_next(rx: &mut Self::Rx, cx: &mut Context<'_>) -> Poll<Ended<Self>>;
     fn poll_recv_many(rx: &mut Self::Rx, cx: &mut Context<'_>, limit: usize) -> Poll<Ended<Self>>;
     fn close(rx: &mut Self::Rx);
-    fn clone_receiver(rx: &Self::Rx) -> Option<Self::Rx>;
-    fn downgrade_receiver(rx: &Self::Rx) -> Option<Self::WeakRx>;
+    fn clone_receiver(_rx: &Self::Rx) -> Option<Self::Rx> {
+        None
+    }
+    fn downgrade_receiver(_rx: &Self::Rx) -> Option<Self::WeakRx> {
+        None
+    }
     fn upgrade_receiver(weak: &Self::WeakRx) -> Option<Self::Rx>;
     fn view_receiver(rx: &Self::Rx) -> View;
 }

@@ -9,10 +9,13 @@ mod channel;
 mod lent;
 mod op;
 mod real;
+mod receivers;
+mod rendezvous;
 mod shrink;
 mod spec;
 mod tally;
 mod turns;
+mod unbounded;
 mod watch;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,15 +26,21 @@ use crate::common::{CAPACITIES, Rng};
 use channel::Channel;
 pub(crate) use op::{Op, random_ops};
 use real::Sides;
+use rendezvous::Rendezvous;
 pub(crate) use shrink::shrink;
 pub(crate) use tally::Tally;
 pub(crate) use turns::{Bell, Turns};
+use unbounded::Unbounded;
 
 /// A kind of channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flavor {
     Mpsc,
     Mpmc,
+    /// Without a bound.
+    Unbounded,
+    /// Without a queue.
+    Rendezvous,
 }
 
 /// A channel to be made.
@@ -41,6 +50,18 @@ pub(crate) struct Case {
     pub(crate) capacity: usize,
 }
 
+/// The bounded ones have most states.
+const FLAVORS: [Flavor; 8] = [
+    Flavor::Mpsc,
+    Flavor::Mpmc,
+    Flavor::Unbounded,
+    Flavor::Rendezvous,
+    Flavor::Mpsc,
+    Flavor::Mpmc,
+    Flavor::Mpsc,
+    Flavor::Mpmc,
+];
+
 impl Case {
     pub(crate) fn random(rng: &mut Rng) -> Self {
         Self::from_byte(rng.below(256) as u8)
@@ -49,25 +70,18 @@ impl Case {
     pub(crate) fn from_byte(byte: u8) -> Self {
         let byte = usize::from(byte);
         Self {
-            flavor: [Flavor::Mpsc, Flavor::Mpmc][byte % 2],
-            capacity: CAPACITIES[byte / 2 % CAPACITIES.len()],
+            flavor: FLAVORS[byte % FLAVORS.len()],
+            capacity: CAPACITIES[byte / FLAVORS.len() % CAPACITIES.len()],
         }
     }
 
     /// Does the operations on such a channel, in a task of its own where there are tasks.
     pub(crate) async fn run(self, ops: &[Op], turns: &Turns) -> Result<Tally, String> {
-        let ops = ops.to_vec();
         match self.flavor {
-            Flavor::Mpsc => {
-                turns
-                    .run(sequence::<Mpsc>(self.capacity, ops, turns.clone()))
-                    .await
-            }
-            Flavor::Mpmc => {
-                turns
-                    .run(sequence::<Mpmc>(self.capacity, ops, turns.clone()))
-                    .await
-            }
+            Flavor::Mpsc => sequence::<Mpsc>(self.capacity, ops, turns).await,
+            Flavor::Mpmc => sequence::<Mpmc>(self.capacity, ops, turns).await,
+            Flavor::Unbounded => sequence::<Unbounded>(self.capacity, ops, turns).await,
+            Flavor::Rendezvous => sequence::<Rendezvous>(self.capacity, ops, turns).await,
         }
     }
 }
@@ -75,24 +89,22 @@ impl Case {
 /// Operations in a poll at the most: well below the budget, which would end it.
 const POLL: usize = 60;
 
-async fn sequence<C: Channel>(
-    capacity: usize,
-    ops: Vec<Op>,
-    turns: Turns,
-) -> Result<Tally, String> {
-    let sides = Arc::new(Mutex::new(Sides::<C>::new(capacity)));
-    let receivers_first = ops.len().is_multiple_of(2);
-    let done = steps(&sides, ops, &turns).await;
-    if done.is_err() {
-        // What is broken may not survive its end.
-        std::mem::forget(sides);
-        return done.map(|()| Tally::default());
-    }
-    let sides = Arc::into_inner(sides).and_then(|sides| sides.into_inner().ok());
-    let sides = sides.expect("it is nobody else's any more");
-    sides
-        .end(receivers_first)
-        .map_err(|error| format!("at the end: {error}"))
+async fn sequence<C: Channel>(capacity: usize, ops: &[Op], turns: &Turns) -> Result<Tally, String> {
+    let (ops, in_turns) = (ops.to_vec(), turns.clone());
+    let sequence = async move {
+        let sides = Arc::new(Mutex::new(Sides::<C>::new(capacity)));
+        let receivers_first = ops.len().is_multiple_of(2);
+        if let Err(error) = steps(&sides, ops, &in_turns).await {
+            // What is broken may not survive its end.
+            std::mem::forget(sides);
+            return Err(error);
+        }
+        let sides = Arc::into_inner(sides).and_then(|sides| sides.into_inner().ok());
+        let sides = sides.expect("it is nobody else's any more");
+        let end = sides.end(receivers_first);
+        end.map_err(|error| format!("at the end: {error}"))
+    };
+    turns.run(sequence).await
 }
 
 async fn steps<C: Channel>(

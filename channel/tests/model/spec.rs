@@ -238,6 +238,7 @@ impl Spec {
         if let Some((id, kind @ Kind::Send(_))) = self.first()
             && self.queue.is_empty()
             && !self.has_room(kind)
+            && self.capacity > 0
             && self.nudged_for != Some(id)
             && self.receivers_wait()
         {
@@ -442,7 +443,10 @@ impl Spec {
         self.line.push(id);
         let waiter = self.waiters.get_mut(&id).expect("it exists");
         (waiter.state, waiter.own) = (State::Waiting, own);
-        if self.first() == Some((id, kind)) {
+        if self.capacity == 0 {
+            // All messages are in the line: each is news.
+            self.wake_receivers(1);
+        } else if self.first() == Some((id, kind)) {
             self.nudge();
         }
         // Grants that others do not come for.

@@ -61,7 +61,7 @@ impl<C: Channel> Sides<C> {
         match end {
             End::Tx if self.weak_senders.len() < MAX_HANDLES => {
                 if let Some(i) = pick(n, self.senders.len()) {
-                    self.weak_senders.push(C::downgrade(&self.senders[i]));
+                    self.weak_senders.extend(C::downgrade(&self.senders[i]));
                 }
             }
             End::Rx if self.weak_receivers.len() < MAX_HANDLES => {

@@ -65,11 +65,12 @@ impl<C: Channel> Sides<C> {
             None => self.receivers.remove(i).rx,
         };
         let lent = Lent::new(rx);
-        let future = match limit {
-            // SAFETY: kept beside the future, and not used while that is there.
-            None => unsafe { C::recv(&lent) },
-            // SAFETY: as above.
-            Some(limit) => unsafe { C::recv_many(&lent, limit) },
+        // SAFETY: kept beside the future, and not used while that is there.
+        let future = unsafe { C::recv(&lent, limit) };
+        let share = Share::Lent(Arc::new(lent));
+        let Some(future) = future else {
+            self.end_receive(share);
+            return Ok(());
         };
         let id = self.id();
         self.spec.make(id, Kind::Receive);
@@ -77,7 +78,7 @@ impl<C: Channel> Sides<C> {
         self.recvs.push(Waiting {
             id,
             future,
-            share: Share::Lent(Arc::new(lent)),
+            share,
             limit,
             watch,
         });

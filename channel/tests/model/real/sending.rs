@@ -62,9 +62,11 @@ impl<C: Channel> Sides<C> {
         let Some(tx) = self.sender(n) else {
             return Ok(());
         };
-        let real = seen(&C::try_send(tx, message));
+        let Some(ended) = C::try_send(tx, message) else {
+            return Ok(());
+        };
         let model = self.spec.attempt_now(kind);
-        agree("try_send", real, (model, back(model, kind)))
+        agree("try_send", seen(&ended), (model, back(model, kind)))
     }
 
     pub(super) fn force_send(&mut self, n: usize) -> Done {
@@ -74,7 +76,7 @@ impl<C: Channel> Sides<C> {
             return Ok(());
         };
         let number = message.id;
-        let Ok((ended, oldest)) = C::force_send(tx, message) else {
+        let Some((ended, oldest)) = C::force_send(tx, message) else {
             return Ok(());
         };
         let (model, makes_way) = self.spec.force_send(number);
@@ -156,9 +158,7 @@ impl<C: Channel> Sides<C> {
 
     pub(super) fn send(&mut self, n: usize) -> Done {
         let kind = |this: &mut Self| Kind::Send(this.ledger.made() - 1);
-        self.add(n, kind, false, |this, tx| {
-            Some(C::send(tx, this.ledger.make()))
-        })
+        self.add(n, kind, false, |this, tx| C::send(tx, this.ledger.make()))
     }
 
     pub(super) fn reserve(&mut self, n: usize, way: Way) -> Done {
@@ -167,7 +167,7 @@ impl<C: Channel> Sides<C> {
     }
 
     pub(super) fn closed(&mut self, n: usize) -> Done {
-        self.add(n, |_| Kind::Closed, false, |_, tx| Some(C::closed(tx)))
+        self.add(n, |_| Kind::Closed, false, |_, tx| C::closed(tx))
     }
 
     pub(super) fn poll_send(&mut self, n: usize, with: With, task: Option<&Waker>) -> Done {
