@@ -1,14 +1,18 @@
 //! The bounded channels of both flavors.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use wakerun_channel::bounded::{
     Flavor, Mpmc, Mpsc, OwnedPermit, Permit, PermitIterator, Sender, WeakSender,
 };
-use wakerun_channel::error::{ReserveError, SendError, TryReserveError, TrySendError};
+use wakerun_channel::error::{
+    ReserveError, SendError, SendTimeoutError, TryReserveError, TrySendError,
+};
 use wakerun_channel::{mpmc, mpsc};
 
-use super::channel::{Channel, Ended, Permits, View, Wait, Way};
+use super::channel::{Channel, Ended, Permits, View, Wait, Way, when};
 use super::receivers::{cloning, polling_many, receiving};
 use crate::common::Tracked;
 
@@ -16,15 +20,15 @@ type Tx<F> = Sender<Tracked, F>;
 
 fn refused<C: Channel>(error: TrySendError<Tracked>) -> Ended<C> {
     match error {
-        TrySendError::Full(message) => Ended::Full(Some(message)),
-        TrySendError::Closed(message) => Ended::Closed(Some(message)),
+        TrySendError::Full(message) => Ended::Full(vec![message]),
+        TrySendError::Closed(message) => Ended::Closed(vec![message]),
     }
 }
 
 fn refused_permit<C: Channel, X>(error: TrySendError<X>) -> Ended<C> {
     match error {
-        TrySendError::Full(_) => Ended::Full(None),
-        TrySendError::Closed(_) => Ended::Closed(None),
+        TrySendError::Full(_) => Ended::Full(Vec::new()),
+        TrySendError::Closed(_) => Ended::Closed(Vec::new()),
     }
 }
 
@@ -35,7 +39,7 @@ fn reserve<C: Channel<Tx = Tx<F>>, F: Flavor>(tx: &'static Tx<F>, way: Way) -> W
             Box::pin(async move {
                 match reserve.await {
                     Ok(permit) => Ended::Permits(Box::new(permit)),
-                    Err(SendError(())) => Ended::Closed(None),
+                    Err(SendError(())) => Ended::Closed(Vec::new()),
                 }
             })
         }
@@ -44,7 +48,7 @@ fn reserve<C: Channel<Tx = Tx<F>>, F: Flavor>(tx: &'static Tx<F>, way: Way) -> W
             Box::pin(async move {
                 match reserve.await {
                     Ok(permit) => Ended::Permits(Box::new(permit)),
-                    Err(SendError(())) => Ended::Closed(None),
+                    Err(SendError(())) => Ended::Closed(Vec::new()),
                 }
             })
         }
@@ -54,7 +58,7 @@ fn reserve<C: Channel<Tx = Tx<F>>, F: Flavor>(tx: &'static Tx<F>, way: Way) -> W
                 match reserve.await {
                     Ok(permits) => Ended::Permits(Box::new(permits)),
                     Err(ReserveError::TooMany) => Ended::TooMany,
-                    Err(ReserveError::Closed) => Ended::Closed(None),
+                    Err(ReserveError::Closed) => Ended::Closed(Vec::new()),
                 }
             })
         }
@@ -74,8 +78,8 @@ fn try_reserve<C: Channel<Tx = Tx<F>>, F: Flavor>(tx: &'static Tx<F>, way: Way) 
         Way::Many(count) => match tx.try_reserve_many(count) {
             Ok(permits) => Ended::Permits(Box::new(permits)),
             Err(TryReserveError::TooMany) => Ended::TooMany,
-            Err(TryReserveError::Full) => Ended::Full(None),
-            Err(TryReserveError::Closed) => Ended::Closed(None),
+            Err(TryReserveError::Full) => Ended::Full(Vec::new()),
+            Err(TryReserveError::Closed) => Ended::Closed(Vec::new()),
         },
     }
 }
@@ -184,7 +188,31 @@ macro_rules! sending {
             Some(Box::pin(async move {
                 match send.await {
                     Ok(()) => Ended::Sent,
-                    Err(SendError(message)) => Ended::Closed(Some(message)),
+                    Err(SendError(message)) => Ended::Closed(vec![message]),
+                }
+            }))
+        }
+
+        fn send_or(
+            tx: &'static Self::Tx,
+            message: Tracked,
+            cancel: Arc<AtomicBool>,
+        ) -> Option<Wait<Self>> {
+            let send = tx.send_or(when(cancel), message);
+            Some(Box::pin(async move {
+                match send.await {
+                    Ok(()) => Ended::Sent,
+                    Err(SendTimeoutError::Timeout(message)) => Ended::Cancelled(message),
+                    Err(SendTimeoutError::Closed(message)) => Ended::Closed(vec![message]),
+                }
+            }))
+        }
+
+        fn send_many(tx: &'static Self::Tx, mut messages: VecDeque<Tracked>) -> Option<Wait<Self>> {
+            Some(Box::pin(async move {
+                match tx.send_many(&mut messages).await {
+                    Ok(()) => Ended::Sent,
+                    Err(SendError(())) => Ended::Closed(messages.into()),
                 }
             }))
         }
@@ -201,7 +229,7 @@ macro_rules! sending {
             let closed = tx.closed();
             Some(Box::pin(async move {
                 closed.await;
-                Ended::Closed(None)
+                Ended::Closed(Vec::new())
             }))
         }
 

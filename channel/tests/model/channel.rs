@@ -1,7 +1,10 @@
 //! The kinds of channel, as the model drives them: what one kind does not offer, it leaves out.
 
-use std::future::Future;
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use super::lent::Lent;
@@ -11,14 +14,28 @@ use crate::common::Tracked;
 pub(crate) enum Ended<C: Channel> {
     Sent,
     Permits(Box<dyn Permits<C>>),
-    Full(Option<Tracked>),
+    /// Messages that were not sent come back; here and below.
+    Full(Vec<Tracked>),
     TooMany,
-    Closed(Option<Tracked>),
+    Closed(Vec<Tracked>),
+    Cancelled(Tracked),
     /// No messages: the end.
     Received(Vec<Tracked>),
 }
 
 pub(crate) type Wait<C> = Pin<Box<dyn Future<Output = Ended<C>> + Send>>;
+
+/// Ready when it is polled after `cancel` was set.
+pub(crate) async fn when(cancel: Arc<AtomicBool>) {
+    poll_fn(|_| {
+        if cancel.load(Ordering::SeqCst) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    })
+    .await;
+}
 
 /// Which way permits are reserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +105,17 @@ pub(crate) trait Channel: Sized + Send + Sync + 'static {
 
     fn try_send(tx: &Self::Tx, message: Tracked) -> Option<Ended<Self>>;
     fn send(_tx: &'static Self::Tx, _message: Tracked) -> Option<Wait<Self>> {
+        None
+    }
+    /// Gives the message back when `cancel` is set.
+    fn send_or(
+        _tx: &'static Self::Tx,
+        _message: Tracked,
+        _cancel: Arc<AtomicBool>,
+    ) -> Option<Wait<Self>> {
+        None
+    }
+    fn send_many(_tx: &'static Self::Tx, _messages: VecDeque<Tracked>) -> Option<Wait<Self>> {
         None
     }
     /// The message that made way comes back.

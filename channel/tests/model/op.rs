@@ -13,14 +13,18 @@ pub(crate) enum Op {
     TrySend(usize),
     ForceSend(usize),
     TryReserve(usize, Way),
-    /// Makes a future and does not poll it; the next three, too.
+    /// Makes a future and does not poll it; the next five, too.
     Send(usize),
+    SendOr(usize),
+    SendMany(usize, usize),
     Reserve(usize, Way),
     Closed(usize),
     Recv(usize, Option<usize>),
 
     Poll(End, usize, With),
     Drop(End, usize),
+    /// What a send was told to wait for has come to pass.
+    Cancel(usize),
     /// Keeps a future and never polls it again.
     Forget(End, usize),
     /// As after `mem::forget`; its handle goes.
@@ -88,7 +92,7 @@ fn way(b: usize) -> Way {
 /// How often each kind comes up, and what it is made of: two small numbers.
 type Entry = (u32, fn(usize, usize) -> Op);
 
-const KINDS: [Entry; 38] = [
+const KINDS: [Entry; 41] = [
     (20, |a, _| Op::TrySend(a)),
     (8, |a, _| Op::ForceSend(a)),
     (12, |a, b| Op::TryReserve(a, way(b))),
@@ -127,13 +131,16 @@ const KINDS: [Entry; 38] = [
     (2, |a, _| Op::DropWeak(Rx, a)),
     (48, |_, _| Op::EndPoll(false)),
     (16, |_, _| Op::EndPoll(true)),
+    (10, |a, _| Op::SendOr(a)),
+    (8, |a, b| Op::SendMany(a, b % 5)),
+    (6, |a, _| Op::Cancel(a)),
 ];
 
 /// What nothing happens without: polls.
 const ALWAYS: [(usize, u32); 3] = [(8, 80), (9, 24), (36, 24)];
 
 /// What brings messages or takes room, what takes messages, and what goes on with futures.
-const SENDING: [usize; 6] = [0, 1, 2, 3, 4, 16];
+const SENDING: [usize; 8] = [0, 1, 2, 3, 4, 16, 38, 39];
 const TAKING: [usize; 4] = [21, 22, 23, 24];
 const GOING_ON: [usize; 4] = [8, 9, 10, 11];
 
@@ -192,7 +199,7 @@ pub(crate) fn random_ops(rng: &mut Rng, capacity: usize, length: usize) -> Vec<O
         ops.push(op);
         // Most futures are polled soon.
         match op {
-            Op::Send(_) | Op::Reserve(..) if !rng.one_in(4) => {
+            Op::Send(_) | Op::SendOr(_) | Op::SendMany(..) | Op::Reserve(..) if !rng.one_in(4) => {
                 ops.push(Op::Poll(Tx, LAST, with(rng.below(3))));
             }
             Op::Recv(..) if !rng.one_in(4) => {

@@ -7,6 +7,7 @@ mod sending;
 use std::any::Any;
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
@@ -59,6 +60,8 @@ struct Waiting<C: Channel, X> {
     share: Share<X>,
     /// Of a receive of many: how many.
     limit: Option<usize>,
+    /// Of a send that waits for something else, too.
+    cancel: Option<Arc<AtomicBool>>,
     watch: Watch,
 }
 
@@ -162,6 +165,9 @@ impl<C: Channel> Sides<C> {
             Op::ForceSend(n) => self.force_send(n),
             Op::TryReserve(n, way) => self.try_reserve(n, way),
             Op::Send(n) => self.send(n),
+            Op::SendOr(n) => self.send_or(n),
+            Op::SendMany(n, count) => self.send_many(n, count),
+            Op::Cancel(n) => self.cancel(n),
             Op::Reserve(n, way) => self.reserve(n, way),
             Op::Closed(n) => self.closed(n),
             Op::Recv(n, limit) => self.recv(n, limit),

@@ -27,7 +27,7 @@ macro_rules! receiving {
             use wakerun_channel::error::TryRecvError;
             match rx.try_recv() {
                 Ok(message) => Ended::Received(vec![message]),
-                Err(TryRecvError::Empty) => Ended::Full(None),
+                Err(TryRecvError::Empty) => Ended::Full(Vec::new()),
                 Err(TryRecvError::Disconnected) => Ended::Received(Vec::new()),
             }
         }

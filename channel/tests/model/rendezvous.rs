@@ -1,11 +1,13 @@
 //! Channels without a queue.
 
 use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use wakerun_channel::error::SendError;
+use wakerun_channel::error::{SendError, SendTimeoutError};
 use wakerun_channel::rendezvous::{self, Receiver, Sender};
 
-use super::channel::{Channel, Ended, View, Wait};
+use super::channel::{Channel, Ended, View, Wait, when};
 use super::receivers::receiving;
 use crate::common::Tracked;
 
@@ -47,7 +49,22 @@ impl Channel for Rendezvous {
         Some(Box::pin(async move {
             match send.await {
                 Ok(()) => Ended::Sent,
-                Err(SendError(message)) => Ended::Closed(Some(message)),
+                Err(SendError(message)) => Ended::Closed(vec![message]),
+            }
+        }))
+    }
+
+    fn send_or(
+        tx: &'static Self::Tx,
+        message: Tracked,
+        cancel: Arc<AtomicBool>,
+    ) -> Option<Wait<Self>> {
+        let send = tx.send_or(when(cancel), message);
+        Some(Box::pin(async move {
+            match send.await {
+                Ok(()) => Ended::Sent,
+                Err(SendTimeoutError::Timeout(message)) => Ended::Cancelled(message),
+                Err(SendTimeoutError::Closed(message)) => Ended::Closed(vec![message]),
             }
         }))
     }

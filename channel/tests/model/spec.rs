@@ -17,10 +17,23 @@ pub(crate) enum Kind {
     Send(usize),
     /// So many permits.
     Reserve(usize),
+    /// Room for each of the messages that it carries: an exact send, or one of many.
+    Exact,
     /// `Sender::closed`.
     Closed,
     /// A message for it.
     Receive,
+}
+
+impl Kind {
+    /// How many permits it waits for in line.
+    fn permits(self) -> Option<usize> {
+        match self {
+            Self::Reserve(count) => Some(count),
+            Self::Exact => Some(1),
+            Self::Send(_) | Self::Closed | Self::Receive => None,
+        }
+    }
 }
 
 /// How far it is.
@@ -62,6 +75,8 @@ pub(crate) enum Outcome {
     Full,
     TooMany,
     Closed,
+    /// It was told to give up.
+    Cancelled,
 }
 
 /// What a receive comes to.
@@ -89,6 +104,8 @@ pub(crate) struct Spec {
     /// Receivers that wait or were woken, likewise.
     receivers_line: Vec<Id>,
     waiters: BTreeMap<Id, Waiter>,
+    /// The messages that exact sends still have.
+    carried: BTreeMap<Id, VecDeque<usize>>,
     /// The send in line that a receiver was last woken for.
     nudged_for: Option<Id>,
     /// Permits held and grants not yet claimed.
@@ -112,6 +129,7 @@ impl Spec {
             line: Vec::new(),
             receivers_line: Vec::new(),
             waiters: BTreeMap::new(),
+            carried: BTreeMap::new(),
             nudged_for: None,
             permits: 0,
             closed: false,
@@ -137,16 +155,35 @@ impl Spec {
         self.closed
     }
 
+    /// Whether messages go from the line to the receiver only.
+    pub(crate) fn is_hand_to_hand(&self) -> bool {
+        self.capacity == 0
+    }
+
     pub(crate) fn waiter(&self, id: Id) -> Waiter {
         self.waiters[&id]
     }
 
+    /// The messages that a future has.
+    pub(crate) fn messages_of(&self, id: Id) -> Vec<usize> {
+        let carried = self.carried.get(&id).into_iter().flatten().copied();
+        match self.waiters[&id] {
+            Waiter {
+                state: State::Accepted,
+                ..
+            } => Vec::new(),
+            Waiter {
+                kind: Kind::Send(message),
+                ..
+            } => vec![message],
+            _ => carried.collect(),
+        }
+    }
+
     /// How many messages there are: queued, or in a future.
     pub(crate) fn alive(&self) -> usize {
-        let holds = |waiter: &&Waiter| {
-            matches!(waiter.kind, Kind::Send(_)) && waiter.state != State::Accepted
-        };
-        self.queue.len() + self.waiters.values().filter(holds).count()
+        let ids = self.waiters.keys();
+        self.queue.len() + ids.map(|&id| self.messages_of(id).len()).sum::<usize>()
     }
 
     fn receivers_wait(&self) -> bool {
@@ -216,7 +253,7 @@ impl Spec {
                 self.nudge();
                 return;
             }
-            if let Kind::Reserve(count) = kind {
+            if let Some(count) = kind.permits() {
                 self.permits += count;
                 self.wake(id, State::Granted(self.epoch));
             } else if let Kind::Send(message) = kind {
@@ -238,7 +275,7 @@ impl Spec {
         if let Some((id, kind @ Kind::Send(_))) = self.first()
             && self.queue.is_empty()
             && !self.has_room(kind)
-            && self.capacity > 0
+            && !self.is_hand_to_hand()
             && self.nudged_for != Some(id)
             && self.receivers_wait()
         {
@@ -323,7 +360,7 @@ impl Spec {
         let due: Vec<Id> = self.line.iter().copied().filter(due).collect();
         for &id in &due {
             self.set(id, State::Lapsed);
-            if let Kind::Reserve(count) = self.waiters[&id].kind {
+            if let Some(count) = self.waiters[&id].kind.permits() {
                 self.give_back(count);
             }
             self.tally.add(Event::Lapse, 1);
@@ -370,7 +407,7 @@ impl Spec {
     fn take_now(&mut self, outcome: Outcome, kind: Kind) {
         match (outcome, kind) {
             (Outcome::Sent, Kind::Send(message)) => self.push(message, None),
-            (Outcome::Permits, Kind::Reserve(count)) => self.permits += count,
+            (Outcome::Permits, kind) => self.permits += kind.permits().unwrap_or(0),
             _ => {}
         }
     }
@@ -404,8 +441,32 @@ impl Spec {
         self.waiters.insert(id, waiter);
     }
 
-    /// A poll of a future on the sending side. Anything but `Pending` ends it.
-    pub(crate) fn poll(&mut self, id: Id, own: bool) -> Outcome {
+    pub(crate) fn make_exact(&mut self, id: Id, messages: impl IntoIterator<Item = usize>) {
+        self.make(id, Kind::Exact);
+        self.carried.insert(id, messages.into_iter().collect());
+    }
+
+    /// A poll of a future on the sending side. Anything but `Pending` ends it; messages that it still has
+    /// come back. `cancelled`: it gives up if it has to wait.
+    pub(crate) fn poll(&mut self, id: Id, own: bool, cancelled: bool) -> (Outcome, Vec<usize>) {
+        let outcome = self.poll_once(id, own);
+        let messages = self.messages_of(id);
+        match outcome {
+            Outcome::Pending if cancelled => {
+                self.drop(id);
+                (Outcome::Cancelled, messages)
+            }
+            Outcome::Pending => (outcome, Vec::new()),
+            _ => {
+                self.waiters.remove(&id);
+                self.carried.remove(&id);
+                let closed = outcome == Outcome::Closed;
+                (outcome, if closed { messages } else { Vec::new() })
+            }
+        }
+    }
+
+    fn poll_once(&mut self, id: Id, own: bool) -> Outcome {
         let waiter = self.waiters.get_mut(&id).expect("it exists");
         waiter.woken = false;
         let outcome = match (waiter.kind, waiter.state) {
@@ -414,6 +475,7 @@ impl Spec {
                 waiter.state = State::Waiting;
                 Outcome::Pending
             }
+            (Kind::Exact, State::New) => self.send_exactly(id, own),
             (kind, State::New) => self.poll_new(id, kind, own),
             (_, State::Waiting) => Outcome::Pending,
             (_, State::Granted(_) | State::Due) => Outcome::Permits,
@@ -421,11 +483,15 @@ impl Spec {
             (_, State::Accepted) => Outcome::Sent,
             (_, State::Refused) => Outcome::Closed,
         };
+        if outcome != Outcome::Pending {
+            self.line.retain(|&other| other != id);
+        }
+        if outcome == Outcome::Permits && self.carried.contains_key(&id) {
+            return self.use_permit(id, own);
+        }
         if outcome == Outcome::Pending {
             self.waiters.get_mut(&id).expect("it exists").own = own;
         } else {
-            self.line.retain(|&other| other != id);
-            self.waiters.remove(&id);
             // It has been told: nothing can be withdrawn any more.
             for slot in self.queue.iter_mut().filter(|slot| slot.from == Some(id)) {
                 slot.from = None;
@@ -442,8 +508,8 @@ impl Spec {
         }
         self.line.push(id);
         let waiter = self.waiters.get_mut(&id).expect("it exists");
-        (waiter.state, waiter.own) = (State::Waiting, own);
-        if self.capacity == 0 {
+        (waiter.state, waiter.own, waiter.woken) = (State::Waiting, own, false);
+        if self.is_hand_to_hand() {
             // All messages are in the line: each is news.
             self.wake_receivers(1);
         } else if self.first() == Some((id, kind)) {
@@ -452,6 +518,35 @@ impl Spec {
         // Grants that others do not come for.
         self.lapse();
         Outcome::Pending
+    }
+
+    /// As many as there is room for; for the next one it waits in line.
+    fn send_exactly(&mut self, id: Id, own: bool) -> Outcome {
+        while !self.closed
+            && self.first().is_none()
+            && self.free() > 0
+            && let Some(message) = self.carried.get_mut(&id).and_then(VecDeque::pop_front)
+        {
+            self.push(message, None);
+        }
+        if self.carried[&id].is_empty() {
+            return Outcome::Sent;
+        }
+        self.poll_new(id, Kind::Exact, own)
+    }
+
+    /// The next message goes with the permit that its future has got; then it goes on.
+    fn use_permit(&mut self, id: Id, own: bool) -> Outcome {
+        if self.receivers == 0 {
+            self.return_permits(1);
+            return Outcome::Closed;
+        }
+        let carried = self.carried.get_mut(&id).expect("it carries messages");
+        let message = carried.pop_front().expect("it waits for room for one");
+        self.permits -= 1;
+        self.push(message, None);
+        self.set(id, State::New);
+        self.send_exactly(id, own)
     }
 
     /// A reservation whose grant has lapsed is polled: it waits at its old place.
@@ -478,13 +573,16 @@ impl Spec {
         }
         let was_first = self.first() == Some((id, kind));
         self.waiters.remove(&id);
+        self.carried.remove(&id);
         self.line.retain(|&other| other != id);
         self.receivers_line.retain(|&other| other != id);
         match (kind, state) {
             // The next one may want less than this one did.
             (_, State::Waiting) if was_first => self.serve(),
             (Kind::Receive, State::Granted(_)) => self.pass_on(1),
-            (Kind::Reserve(count), State::Granted(_) | State::Due) => self.return_permits(count),
+            (kind, State::Granted(_) | State::Due) => {
+                self.return_permits(kind.permits().unwrap_or(0));
+            }
             (_, State::Accepted) => {
                 for slot in self.queue.iter_mut().filter(|slot| slot.from == Some(id)) {
                     slot.withdrawn = true;

@@ -40,7 +40,7 @@ impl Channel for Unbounded {
     fn try_send(tx: &Self::Tx, message: Tracked) -> Option<Ended<Self>> {
         Some(match tx.send(message) {
             Ok(()) => Ended::Sent,
-            Err(SendError(message)) => Ended::Closed(Some(message)),
+            Err(SendError(message)) => Ended::Closed(vec![message]),
         })
     }
 
@@ -48,7 +48,7 @@ impl Channel for Unbounded {
         let closed = tx.closed();
         Some(Box::pin(async move {
             closed.await;
-            Ended::Closed(None)
+            Ended::Closed(Vec::new())
         }))
     }
 

@@ -80,6 +80,7 @@ impl<C: Channel> Sides<C> {
             future,
             share,
             limit,
+            cancel: None,
             watch,
         });
         Ok(())

@@ -1,37 +1,42 @@
 //! The sending end: attempts, futures, permits.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use super::{
     Corpse, Holding, Lost, MAX_FORGOTTEN, MAX_FUTURES, MAX_PERMITS, Share, Sides, Waiting, agree,
     leak, pick,
 };
+use crate::common::Tracked;
 use crate::model::channel::{Channel, Ended, Permits, Wait, Way};
 use crate::model::lent::Lent;
 use crate::model::op::With;
-use crate::model::spec::{Kind, Outcome};
+use crate::model::spec::{Id, Kind, Outcome};
 use crate::model::watch::Watch;
 
 type Done = Result<(), String>;
 
-/// What an end on this side comes to, and the message that came back.
-fn seen<C: Channel>(ended: &Ended<C>) -> (Outcome, Option<usize>) {
+/// What an end on this side comes to, and the messages that came back.
+fn seen<C: Channel>(ended: &Ended<C>) -> (Outcome, Vec<usize>) {
+    let ids = |messages: &[Tracked]| messages.iter().map(|message| message.id).collect();
     match ended {
-        Ended::Sent => (Outcome::Sent, None),
-        Ended::Permits(_) => (Outcome::Permits, None),
-        Ended::Full(message) => (Outcome::Full, message.as_ref().map(|m| m.id)),
-        Ended::TooMany => (Outcome::TooMany, None),
-        Ended::Closed(message) => (Outcome::Closed, message.as_ref().map(|m| m.id)),
+        Ended::Sent => (Outcome::Sent, Vec::new()),
+        Ended::Permits(_) => (Outcome::Permits, Vec::new()),
+        Ended::Full(messages) => (Outcome::Full, ids(messages)),
+        Ended::TooMany => (Outcome::TooMany, Vec::new()),
+        Ended::Closed(messages) => (Outcome::Closed, ids(messages)),
+        Ended::Cancelled(message) => (Outcome::Cancelled, vec![message.id]),
         Ended::Received(_) => unreachable!("senders do not receive"),
     }
 }
 
-/// The message that comes back with an outcome.
-fn back(outcome: Outcome, kind: Kind) -> Option<usize> {
-    match (outcome, kind) {
-        (Outcome::Full | Outcome::Closed, Kind::Send(message)) => Some(message),
-        _ => None,
+/// The message that comes back from an attempt.
+fn back(outcome: Outcome, message: usize) -> Vec<usize> {
+    match outcome {
+        Outcome::Sent => Vec::new(),
+        _ => vec![message],
     }
 }
 
@@ -58,30 +63,29 @@ impl<C: Channel> Sides<C> {
 
     pub(super) fn try_send(&mut self, n: usize) -> Done {
         let message = self.ledger.make();
-        let kind = Kind::Send(message.id);
+        let number = message.id;
         let Some(tx) = self.sender(n) else {
             return Ok(());
         };
         let Some(ended) = C::try_send(tx, message) else {
             return Ok(());
         };
-        let model = self.spec.attempt_now(kind);
-        agree("try_send", seen(&ended), (model, back(model, kind)))
+        let model = self.spec.attempt_now(Kind::Send(number));
+        agree("try_send", seen(&ended), (model, back(model, number)))
     }
 
     pub(super) fn force_send(&mut self, n: usize) -> Done {
         let message = self.ledger.make();
-        let kind = Kind::Send(message.id);
+        let number = message.id;
         let Some(tx) = self.sender(n) else {
             return Ok(());
         };
-        let number = message.id;
         let Some((ended, oldest)) = C::force_send(tx, message) else {
             return Ok(());
         };
         let (model, makes_way) = self.spec.force_send(number);
         let oldest = oldest.map(|message| message.id);
-        agree("force_send", seen(&ended), (model, back(model, kind)))?;
+        agree("force_send", seen(&ended), (model, back(model, number)))?;
         agree("what made way", oldest, makes_way)
     }
 
@@ -119,55 +123,109 @@ impl<C: Channel> Sides<C> {
 
     // ---- futures
 
+    /// Adds a future, if there is a sender and room for it; `make` makes it and its model, if the channel
+    /// offers it.
     fn add(
         &mut self,
         n: usize,
-        kind: impl FnOnce(&mut Self) -> Kind,
-        owned: bool,
-        make: impl FnOnce(&mut Self, &'static C::Tx) -> Option<Wait<C>>,
-    ) -> Done {
+        make: impl FnOnce(&mut Self, &'static C::Tx, Id) -> Option<Wait<C>>,
+    ) -> Option<&mut Waiting<C, C::Tx>> {
         if self.sends.len() >= MAX_FUTURES {
-            return Ok(());
+            return None;
         }
-        let Some(lent) = self.lend_sender(n) else {
-            return Ok(());
-        };
+        let lent = self.lend_sender(n)?;
+        let id = self.id();
         // SAFETY: kept beside the future.
-        let future = make(self, unsafe { lent.borrow() });
-        let mut share = Share::Lent(Arc::new(lent));
+        let future = make(self, unsafe { lent.borrow() }, id);
+        let share = Share::Lent(Arc::new(lent));
         let Some(future) = future else {
             self.end_share(share);
-            return Ok(());
+            return None;
         };
-        if owned {
-            drop(std::mem::replace(&mut share, Share::Owned));
-        }
-        let id = self.id();
-        let kind = kind(self);
-        self.spec.make(id, kind);
         let watch = Watch::new(&mut self.counters);
         self.sends.push(Waiting {
             id,
             future,
             share,
             limit: None,
+            cancel: None,
             watch,
+        });
+        self.sends.last_mut()
+    }
+
+    pub(super) fn send(&mut self, n: usize) -> Done {
+        self.add(n, |this, tx, id| {
+            let message = this.ledger.make();
+            let kind = Kind::Send(message.id);
+            let future = C::send(tx, message)?;
+            this.spec.make(id, kind);
+            Some(future)
         });
         Ok(())
     }
 
-    pub(super) fn send(&mut self, n: usize) -> Done {
-        let kind = |this: &mut Self| Kind::Send(this.ledger.made() - 1);
-        self.add(n, kind, false, |this, tx| C::send(tx, this.ledger.make()))
+    pub(super) fn send_or(&mut self, n: usize) -> Done {
+        let cancel = Arc::new(AtomicBool::new(false));
+        let added = self.add(n, |this, tx, id| {
+            let message = this.ledger.make();
+            let number = message.id;
+            let future = C::send_or(tx, message, Arc::clone(&cancel))?;
+            if this.spec.is_hand_to_hand() {
+                this.spec.make(id, Kind::Send(number));
+            } else {
+                this.spec.make_exact(id, [number]);
+            }
+            Some(future)
+        });
+        if let Some(waiting) = added {
+            waiting.cancel = Some(cancel);
+        }
+        Ok(())
+    }
+
+    pub(super) fn send_many(&mut self, n: usize, count: usize) -> Done {
+        self.add(n, |this, tx, id| {
+            let messages: VecDeque<_> = (0..count).map(|_| this.ledger.make()).collect();
+            let numbers: Vec<usize> = messages.iter().map(|message| message.id).collect();
+            let future = C::send_many(tx, messages)?;
+            this.spec.make_exact(id, numbers);
+            Some(future)
+        });
+        Ok(())
+    }
+
+    pub(super) fn cancel(&mut self, n: usize) -> Done {
+        if let Some(i) = pick(n, self.sends.len())
+            && let Some(cancel) = &self.sends[i].cancel
+        {
+            cancel.store(true, Ordering::SeqCst);
+        }
+        Ok(())
     }
 
     pub(super) fn reserve(&mut self, n: usize, way: Way) -> Done {
-        let kind = |_: &mut Self| Kind::Reserve(way.count());
-        self.add(n, kind, way == Way::Owned, |_, tx| C::reserve(tx, way))
+        let added = self.add(n, |this, tx, id| {
+            let future = C::reserve(tx, way)?;
+            this.spec.make(id, Kind::Reserve(way.count()));
+            Some(future)
+        });
+        if let Some(waiting) = added
+            && way == Way::Owned
+        {
+            // It has a sender of its own instead.
+            drop(std::mem::replace(&mut waiting.share, Share::Owned));
+        }
+        Ok(())
     }
 
     pub(super) fn closed(&mut self, n: usize) -> Done {
-        self.add(n, |_| Kind::Closed, false, |_, tx| C::closed(tx))
+        self.add(n, |this, tx, id| {
+            let future = C::closed(tx)?;
+            this.spec.make(id, Kind::Closed);
+            Some(future)
+        });
+        Ok(())
     }
 
     pub(super) fn poll_send(&mut self, n: usize, with: With, task: Option<&Waker>) -> Done {
@@ -181,12 +239,13 @@ impl<C: Channel> Sides<C> {
             .future
             .as_mut()
             .poll(&mut Context::from_waker(&waker));
-        let kind = self.spec.waiter(id).kind;
-        let model = self.spec.poll(id, own);
+        let cancelled =
+            (waiting.cancel.as_ref()).is_some_and(|cancel| cancel.load(Ordering::SeqCst));
+        let model = self.spec.poll(id, own, cancelled);
         let Poll::Ready(ended) = real else {
-            return agree("poll", Outcome::Pending, model);
+            return agree("poll", (Outcome::Pending, Vec::new()), model);
         };
-        agree("poll", seen(&ended), (model, back(model, kind)))?;
+        agree("poll", seen(&ended), model)?;
         let Waiting { future, share, .. } = self.sends.remove(i);
         drop(future);
         match ended {
@@ -238,9 +297,7 @@ impl<C: Channel> Sides<C> {
             watch,
             ..
         } = self.sends.remove(i);
-        if let Kind::Send(number) = self.spec.waiter(id).kind {
-            self.leaked.push(number);
-        }
+        self.leaked.extend(self.spec.messages_of(id));
         self.any_leaked = true;
         leak(Corpse::<C>(future));
         self.lost.push(Lost {
