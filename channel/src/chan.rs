@@ -207,7 +207,7 @@ impl<T, F: Flavor> Chan<T, F> {
             }
             let word = self.gate.load();
             if word.used(head) + wants.count() > self.gate.capacity() {
-                served.messages += u32::from(self.nudge(word, head, wants));
+                served.messages += u32::from(self.nudge(line, word, head));
                 break;
             }
             match wants {
@@ -235,11 +235,14 @@ impl<T, F: Flavor> Chan<T, F> {
 
     /// The first of the line has no room, and the queue may be empty: permits hold the capacity. A
     /// receiver can take a message straight out of the line. `true`: one is to be woken for that.
+    ///
+    /// Once for each message: whoever was woken looks at the line, or passes the wake on.
     #[inline]
-    pub(crate) fn nudge(&self, word: Word, head: u64, wants: Wants) -> bool {
-        wants == Wants::Send
+    pub(crate) fn nudge(&self, line: &mut Line<T>, word: Word, head: u64) -> bool {
+        matches!(line.first(), Some((_, Wants::Send)))
             && word.has(PARKED)
             && word.tail() == head
+            && line.is_new_first()
             && (F::MANY || self.gate.take_parked())
     }
 
@@ -508,6 +511,10 @@ impl<T, F: Flavor> Chan<T, F> {
         let served = if line.is_empty() {
             // Nobody else wants it: it stays where it is.
             self.end_line();
+            self.copy_counts(&line);
+            Served::default()
+        } else if line.due() == 0 && !over {
+            // It may still be claimed.
             self.copy_counts(&line);
             Served::default()
         } else {

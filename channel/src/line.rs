@@ -266,6 +266,8 @@ pub(crate) struct Line<T> {
     /// The first node that is marked waiting.
     first: Option<NonNull<Waiter<T>>>,
     next_ticket: u64,
+    /// The ticket of the first waiter that [`is_new_first`](Self::is_new_first) was last asked about.
+    seen_first: u64,
     /// Nodes marked granted or due.
     granted: usize,
     /// Nodes marked due.
@@ -286,6 +288,7 @@ impl<T> Line<T> {
             tail: None,
             first: None,
             next_ticket: 0,
+            seen_first: 0,
             granted: 0,
             due: 0,
             lapsed: 0,
@@ -320,6 +323,16 @@ impl<T> Line<T> {
         // SAFETY: the first is linked.
         let wants = unsafe { Self::with(first, |links| links.wants) };
         Some((first, wants))
+    }
+
+    /// Whether another waiter is the first than when this was last asked.
+    pub(crate) fn is_new_first(&mut self) -> bool {
+        let Some(first) = self.first else {
+            return false;
+        };
+        // SAFETY: the first is linked.
+        let ticket = unsafe { Self::with(first, |links| links.ticket) };
+        std::mem::replace(&mut self.seen_first, ticket) != ticket
     }
 
     /// The first node of all, those that are passed over among them.

@@ -76,7 +76,7 @@ impl<T, F: Flavor> Chan<T, F> {
             wake::recycle(waker);
             return Entered::Closed;
         }
-        let mut nudge = false;
+        let mut new_first = None;
         if line.is_empty() {
             let (word, head) = self.begin_line();
             if word.used(head) + wants.count() <= self.gate.capacity() {
@@ -89,10 +89,11 @@ impl<T, F: Flavor> Chan<T, F> {
                     waker,
                 };
             }
-            nudge = self.nudge(word, head, wants);
+            new_first = Some((word, head));
         }
         // SAFETY: handed on.
         unsafe { line.push(waiter, wants, waker, own) };
+        let nudge = new_first.is_some_and(|(word, head)| self.nudge(&mut line, word, head));
         if own {
             self.copy_counts(&line);
         }

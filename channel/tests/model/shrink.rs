@@ -1,14 +1,14 @@
 //! A failing sequence made shorter: drop large parts, then smaller ones, while it still fails.
 
-use crate::op::Op;
-use crate::run;
+use super::{Case, Op, Turns};
 
 /// Attempts before it is left as it is.
 const ATTEMPTS: usize = 4_000;
 
 /// The shortest failing sequence found, and how it fails.
 pub(crate) async fn shrink(
-    capacity: usize,
+    case: Case,
+    turns: &Turns,
     mut ops: Vec<Op>,
     mut error: String,
 ) -> (Vec<Op>, String) {
@@ -21,8 +21,8 @@ pub(crate) async fn shrink(
             attempts += 1;
             let mut shorter = ops.clone();
             shorter.drain(at..(at + part).min(ops.len()));
-            match run(capacity, shorter.clone()).await {
-                Ok(()) => at += part,
+            match case.run(&shorter, turns).await {
+                Ok(_) => at += part,
                 Err(other) => {
                     (ops, error) = (shorter, other);
                     removed = true;
