@@ -135,8 +135,10 @@ async fn serve(stream: TcpStream, service: Arc<Service>, running: Sender<()>) {
             connection.await
         }
     };
-    // Clients go away and send nonsense; that concerns nobody else.
-    if let Err(error) = result {
+    // Clients go away, which is not worth a line, and send nonsense, which concerns nobody else.
+    if let Err(error) = result
+        && !error.is_incomplete_message()
+    {
         eprintln!("a connection ended early: {error}");
     }
 }
