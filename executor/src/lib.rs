@@ -25,6 +25,7 @@ mod scheduler;
 pub mod signal;
 pub mod task;
 pub mod time;
+mod unblock;
 pub mod wake;
 
 #[doc(hidden)]

@@ -27,6 +27,7 @@ pub(crate) mod waker;
 mod yield_now;
 
 pub use blocking::spawn_blocking;
+pub(crate) use blocking::spawn_unlisted;
 pub use builder::Builder;
 pub use error::JoinError;
 pub use id::{Id, id, try_id};
