@@ -9,8 +9,14 @@
 //! ```
 //!
 //! - [`Runtime`] and [`Builder`]: worker threads, or all on the caller's thread;
-//! - [`spawn`], [`task`]: tasks, their handles, sets of them;
+//! - [`spawn`], [`task`]: tasks, their handles, sets of them; [`task::spawn_blocking`] for what blocks;
+//! - [`net`], [`time`], [`fs`], [`signal`]: sockets, timers, files, signals; [`io::Async`] for any
+//!   descriptor. A worker that has nothing to do waits for them: there is no thread for it;
 //! - [`wake`]: the wake queues, for primitives built into the runtime. `wakerun-channel` is one.
+//!
+//! Streams have the traits of `futures-io`. With the feature `hyper` there is a module for hyper 1.x; the
+//! folder `examples/ecosystem` of the repository shows it, and TLS, WebSockets, child processes and crates
+//! that need tokio.
 #![warn(missing_docs)]
 
 mod context;
@@ -25,6 +31,7 @@ mod scheduler;
 pub mod signal;
 pub mod task;
 pub mod time;
+mod unblock;
 pub mod wake;
 
 #[doc(hidden)]

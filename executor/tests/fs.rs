@@ -276,3 +276,51 @@ fn files_need_no_runtime() {
         assert_eq!(text, "x");
     });
 }
+
+#[test]
+fn a_paused_clock_waits_for_files_and_names() {
+    common::within("a paused clock", || {
+        let mut builder = wakerun::Builder::new_current_thread();
+        let runtime = builder.start_paused(true).build().unwrap();
+        let folder = Folder::new();
+        runtime.block_on(async {
+            let limit = std::time::Duration::from_secs(1);
+            for n in 0..200 {
+                let work = async {
+                    let mut file = File::create(folder.file("data")).await?;
+                    file.write_all(format!("{n}").as_bytes()).await?;
+                    file.flush().await?;
+                    assert_eq!(
+                        fs::read_to_string(folder.file("data")).await?,
+                        format!("{n}")
+                    );
+                    wakerun::net::lookup_host("localhost:1").await?.count();
+                    io::Result::Ok(())
+                };
+                // Would be over at once if the clock ran ahead while nothing else is to be done.
+                wakerun::time::timeout(limit, work).await.unwrap().unwrap();
+            }
+            // And a file that has been written to does not stop the clock for ever.
+            let mut file = File::create(folder.file("data")).await.unwrap();
+            file.write_all(b"x").await.unwrap();
+            wakerun::time::sleep(limit).await;
+        });
+    });
+}
+
+#[test]
+fn a_write_that_has_begun_survives_its_runtime() {
+    each_kind(|_, runtime| {
+        let folder = Folder::new();
+        runtime.block_on(async {
+            let mut file = File::create(folder.file("data")).await.unwrap();
+            file.write_all(b"last words").await.unwrap();
+            // Leaked, not dropped, as with a task that is cut off in the middle.
+            std::mem::forget(file);
+        });
+        drop(runtime);
+        while std::fs::read(folder.file("data")).unwrap() != b"last words" {
+            std::thread::yield_now();
+        }
+    });
+}

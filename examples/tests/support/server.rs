@@ -3,7 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 
@@ -44,10 +45,22 @@ impl Server {
     }
 
     /// Sends what Ctrl-C sends, and waits for the end.
-    pub(crate) fn interrupt(mut self) -> ExitStatus {
+    pub(crate) fn interrupt(self) -> ExitStatus {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::INT).expect("the example runs");
-        self.child.wait().expect("the example ends")
+        self.wait()
+    }
+
+    /// Waits for the end.
+    pub(crate) fn wait(mut self) -> ExitStatus {
+        let start = Instant::now();
+        while start.elapsed() < LIMIT {
+            if let Some(status) = self.child.try_wait().expect("the example was started here") {
+                return status;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        panic!("the example does not end");
     }
 
     /// Bytes of memory in use, if the system tells.

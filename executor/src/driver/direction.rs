@@ -108,10 +108,11 @@ impl Direction {
     pub(crate) fn set_ready(&self, wakes: &mut Wakes) {
         let mut waiters = self.waiters.lock();
         let word = self.word.load(Ordering::Relaxed);
-        // A plain store, though somebody may clear the word just now: the event is the newer fact.
-        // The count and CLOSED are changed under the lock only.
-        let ready = (word + EVENT) & !FRESH | READY;
-        self.word.store(ready, Ordering::Release);
+        // Whatever `clear` has made of it meanwhile: the event is the newer fact. The count and CLOSED
+        // are changed under the lock only. (A store would do, but the model checker cannot place a
+        // store among exchanges.)
+        self.word
+            .swap((word + EVENT) & !FRESH | READY, Ordering::Release);
         waiters.take(wakes);
     }
 

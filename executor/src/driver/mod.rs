@@ -10,6 +10,8 @@
 
 pub(crate) mod clock;
 mod direction;
+#[cfg(all(test, wakerun_loom))]
+mod loom_tests;
 mod reactor;
 mod registration;
 mod timers;

@@ -17,10 +17,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use ::blocking::{Task, unblock};
 use futures_io::{AsyncRead, AsyncSeek, AsyncWrite};
 
 use super::OpenOptions;
+use crate::unblock::{Unblock, unblock};
 
 /// The most that one job reads or writes: enough that the switch of threads does not matter, and not so
 /// much that a file costs much memory.
@@ -63,7 +63,7 @@ pub struct File {
 
 enum State {
     Idle(Buffer),
-    Busy(Task<(Outcome, Buffer)>),
+    Busy(Unblock<(Outcome, Buffer)>),
 }
 
 /// Bytes that were read and have not been taken: those from `start`.

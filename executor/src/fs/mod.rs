@@ -35,7 +35,7 @@ use std::fs::{self, Metadata, Permissions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ::blocking::unblock;
+use crate::unblock::unblock;
 
 /// The path with all links resolved, and absolute.
 ///

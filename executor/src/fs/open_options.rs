@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use super::File;
+use crate::unblock::unblock;
 
 /// How a file is opened; as [`std::fs::OpenOptions`], from which it can be made where a system's own
 /// options are wanted.
@@ -72,7 +73,7 @@ impl OpenOptions {
     /// As [`std::fs::OpenOptions::open`].
     pub async fn open(&self, path: impl AsRef<Path>) -> io::Result<File> {
         let (options, path) = (self.0.clone(), path.as_ref().to_owned());
-        let file = ::blocking::unblock(move || options.open(path)).await?;
+        let file = unblock(move || options.open(path)).await?;
         Ok(File::from_std(file))
     }
 }

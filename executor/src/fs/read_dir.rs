@@ -9,8 +9,9 @@ use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use ::blocking::{Task, unblock};
 use futures_core::Stream;
+
+use crate::unblock::{Unblock, unblock};
 
 /// Entries that are fetched at a time, so that a switch of threads is paid by many.
 const CHUNK: usize = 64;
@@ -52,7 +53,7 @@ pub struct ReadDir {
 
 enum State {
     Idle(fs::ReadDir),
-    Fetching(Task<(VecDeque<io::Result<DirEntry>>, fs::ReadDir)>),
+    Fetching(Unblock<(VecDeque<io::Result<DirEntry>>, fs::ReadDir)>),
     End,
 }
 

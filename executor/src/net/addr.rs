@@ -5,6 +5,7 @@ use std::net::{
     IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, ToSocketAddrs as _,
 };
 
+use crate::unblock::unblock;
 use sealed::Lookup;
 
 /// What can be turned into socket addresses: those that [`std::net::ToSocketAddrs`] is for.
@@ -88,10 +89,8 @@ async fn resolve(lookup: Lookup) -> io::Result<Addrs> {
     let addrs = match lookup {
         Lookup::One(addr) => return Ok(Addrs::One(Some(addr))),
         Lookup::Many(addrs) => return Ok(Addrs::Many(addrs.into_iter())),
-        Lookup::Text(text) => ::blocking::unblock(move || text.to_socket_addrs()).await?,
-        Lookup::Name(host, port) => {
-            ::blocking::unblock(move || (host, port).to_socket_addrs()).await?
-        }
+        Lookup::Text(text) => unblock(move || text.to_socket_addrs()).await?,
+        Lookup::Name(host, port) => unblock(move || (host, port).to_socket_addrs()).await?,
     };
     Ok(Addrs::Many(addrs))
 }

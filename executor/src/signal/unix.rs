@@ -2,13 +2,12 @@
 
 use std::fmt;
 use std::future::poll_fn;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use rustix::net::{SendFlags, send};
 use rustix::process::Signal as Number;
 use signal_hook_registry::{FORBIDDEN, SigId};
 
@@ -117,12 +116,14 @@ pub fn signal(kind: SignalKind) -> io::Result<Signal> {
     }
     let (read, write) = UnixStream::pair()?;
     let read = Async::new(read)?;
+    write.set_nonblocking(true)?;
     let tell = move || {
-        // A full socket holds a notice already, and one without a reader has nobody to tell.
-        let _ = send(&write, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+        // A full socket holds a notice already.
+        let _ = (&write).write(&[1]);
     };
     // SAFETY: the action is called in a signal handler. It does one system call that is allowed there,
-    // and neither allocates nor locks nor panics.
+    // a write to a socket whose other end is open as long as the action is registered; and it neither
+    // allocates nor locks nor panics.
     let id = unsafe { signal_hook_registry::register(kind.0, tell) }?;
     Ok(Signal { kind, read, id })
 }
@@ -171,6 +172,7 @@ impl Stream for Signal {
 
 impl Drop for Signal {
     fn drop(&mut self) {
+        // Before the socket goes: the handler must not write to one that nobody reads.
         signal_hook_registry::unregister(self.id);
     }
 }

@@ -65,6 +65,32 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
+    let (handle, task) = allocate(shared, f, name);
+    if task.header().shared.owned.insert(&task) {
+        submit(task, true);
+    } else {
+        scheduler::cancel_unlisted(task);
+    }
+    handle
+}
+
+/// As [`spawn`], but the end of the runtime does not concern it.
+pub(crate) fn spawn_unlisted<F, T>(shared: Arc<Shared>, f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    let (handle, task) = allocate(shared, f, None);
+    submit(task, false);
+    handle
+}
+
+/// A new job: its handle and its queue entry.
+fn allocate<F, T>(shared: Arc<Shared>, f: F, name: Option<Box<str>>) -> (JoinHandle<T>, Task)
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
     let id = Id::next();
     let shard = id.as_u64() as usize % shared.owned.shard_count();
     let header = cell::allocate(Job(Some(f)), shared, shard, id, name);
@@ -72,18 +98,18 @@ where
     let handle = unsafe { JoinHandle::new(header) };
     // SAFETY: ...and one for its queue entry.
     let task = unsafe { Task::from_raw(header) };
-    if task.header().shared.owned.insert(&task) {
-        // A test's clock does not run ahead of it.
-        let held_back = hold_clock_back_for(&task);
-        ::blocking::unblock(move || {
-            run(task);
-            drop(held_back);
-        })
-        .detach();
-    } else {
-        scheduler::cancel_unlisted(task);
-    }
-    handle
+    (handle, task)
+}
+
+/// Queues a job at the pool. `listed`: the list has its third reference; else it goes with the entry.
+fn submit(task: Task, listed: bool) {
+    // A test's clock does not run ahead of it.
+    let held_back = hold_clock_back_for(&task);
+    ::blocking::unblock(move || {
+        run(task, listed);
+        drop(held_back);
+    })
+    .detach();
 }
 
 /// Holds the clock of the job's runtime back, if it is one that can be paused.
@@ -93,7 +119,7 @@ fn hold_clock_back_for(task: &Task) -> Option<HeldBack> {
 }
 
 /// Runs a job on the thread of the pool that has taken it.
-fn run(task: Task) {
+fn run(task: Task, listed: bool) {
     let header = task.header();
     // The closure, and destructors of what it captured or returns, are inside the runtime.
     let _entered = Entered::new(header.shared.clone());
@@ -108,8 +134,8 @@ fn run(task: Task) {
         Start::Cancel => unsafe { (header.vtable.cancel)(task.as_ptr()) },
     }
     task.settle();
-    let listed = header.shared.owned.remove(&task);
-    task.release_completed(usize::from(listed));
+    let third = !listed || header.shared.owned.remove(&task);
+    task.release_completed(usize::from(third));
 }
 
 /// A closure as a future that is ready at once. Nothing wakes it, so nothing queues it on a worker.

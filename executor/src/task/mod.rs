@@ -28,6 +28,7 @@ pub(crate) mod watches;
 mod yield_now;
 
 pub use blocking::spawn_blocking;
+pub(crate) use blocking::spawn_unlisted;
 pub use builder::Builder;
 pub use error::JoinError;
 pub use id::{Id, id, try_id};
