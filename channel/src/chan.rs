@@ -607,10 +607,13 @@ impl<T, F: Flavor> PollWatch for Chan<T, F> {
         // The grant was made before the wake that led to this poll, or another poll follows; so a stale
         // count is looked at again.
         let senders = self.grants.load(Ordering::Acquire) > 0;
+        let mut panics = FirstPanic::new();
         if senders {
-            self.look_for_due(poller);
+            panics.catch(|| self.look_for_due(poller));
         }
-        let receivers = F::poll_over(self, poller);
+        let mut receivers = true;
+        panics.catch(|| receivers = F::poll_over(self, poller));
+        panics.resume("a waker");
         self.own.load(Ordering::Relaxed) > 0 || receivers
     }
 }

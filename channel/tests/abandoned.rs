@@ -4,9 +4,11 @@
 mod common;
 
 use std::future::{Future, poll_fn};
-use std::task::Poll;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
 
-use common::{runtimes, within};
+use common::{full, on_wake, polled, runtimes, within, yield_once};
 use wakerun_channel::mpsc::channel;
 
 #[test]
@@ -27,6 +29,67 @@ fn a_grant_in_the_last_operation_of_a_poll_lapses_too() {
                 drop(kept);
             });
             assert_eq!(runtime.block_on(rx.recv()), Some(1));
+            runtime.block_on(task).unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_waker_that_panics_at_a_lapse_keeps_no_later_grant_from_lapsing() {
+    within("a panic at a lapse", || {
+        for (_, runtime) in runtimes() {
+            let (tx, mut rx) = full(2);
+            let tx = Arc::new(tx);
+            let sender = Arc::clone(&tx);
+            let polls = Arc::new(AtomicUsize::new(0));
+            let waker = Arc::new(Mutex::new(None::<Waker>));
+            let lapsed = Arc::new(AtomicBool::new(false));
+            let (count, shown) = (Arc::clone(&polls), Arc::clone(&waker));
+            let lapse = Arc::clone(&lapsed);
+            let task = runtime.spawn(async move {
+                let mut first = Box::pin(sender.reserve());
+                let mut bad = Box::pin(sender.reserve());
+                let mut second = Box::pin(sender.reserve());
+                poll_fn(|cx| match count.fetch_add(1, Ordering::SeqCst) {
+                    0 => {
+                        let lapse = Arc::clone(&lapse);
+                        let panics = on_wake(move || {
+                            lapse.store(true, Ordering::SeqCst);
+                            panic!("a wake panics")
+                        });
+                        let panics = &mut Context::from_waker(&panics);
+                        assert!(first.as_mut().poll(cx).is_pending());
+                        assert!(bad.as_mut().poll(panics).is_pending());
+                        assert!(second.as_mut().poll(cx).is_pending());
+                        *shown.lock().unwrap() = Some(cx.waker().clone());
+                        Poll::Pending
+                    }
+                    polls if polls < 1000 => Poll::Pending,
+                    _ => Poll::Ready(()),
+                })
+                .await;
+            });
+            runtime.block_on(async {
+                while waker.lock().unwrap().is_none() {
+                    yield_once().await;
+                }
+                let mut last = polled(tx.send(2));
+                last.pending();
+                // Room for the first, whose grant lapses when the poll is over that it is woken for. Then
+                // it goes to the one behind, whose waker panics.
+                assert_eq!(rx.try_recv(), Ok(0));
+                while !lapsed.load(Ordering::SeqCst) {
+                    yield_once().await;
+                }
+                // Room for the second, which lapses, too.
+                assert_eq!(rx.try_recv(), Ok(1));
+                while !last.wakes.fired() {
+                    yield_once().await;
+                }
+                assert_eq!(last.ready(), Ok(()));
+            });
+            polls.store(1000, Ordering::SeqCst);
+            waker.lock().unwrap().take().unwrap().wake();
             runtime.block_on(task).unwrap();
         }
     });

@@ -15,7 +15,7 @@ use std::time::Duration;
 use common::{Event, Kind, each_kind, within};
 use wakerun::Builder;
 use wakerun::task::yield_now;
-use wakerun::wake::{PollEnd, defer_to_poll_end};
+use wakerun::wake::{PollEnd, PollWatch, Poller, defer_to_poll_end, watch_polls};
 
 /// What is given to the builder, as the hook to be tested.
 type Hook = Box<dyn Fn() + Send + Sync>;
@@ -268,4 +268,69 @@ fn an_output_whose_destructor_panics_harms_no_worker_without_stderr() {
         "{:?}: {text}",
         output.status
     );
+}
+
+#[test]
+fn a_watch_that_panics_goes_on_watching() {
+    struct Watch(AtomicUsize);
+
+    impl PollWatch for Watch {
+        fn poll_over(&self, _: &Poller<'_>) -> bool {
+            assert!(self.0.fetch_add(1, Ordering::SeqCst) > 0, "the first look");
+            true
+        }
+    }
+
+    each_kind(|_, runtime| {
+        let watch = Arc::new(Watch(AtomicUsize::new(0)));
+        let watched = Arc::clone(&watch);
+        let task = runtime.spawn(async move {
+            assert!(watch_polls(&watched));
+            yield_now().await;
+            yield_now().await;
+        });
+        runtime.block_on(task).unwrap();
+        assert_eq!(watch.0.load(Ordering::SeqCst), 3);
+    });
+}
+
+#[test]
+fn a_watch_whose_destructor_panics_ends_no_worker_and_no_task() {
+    struct Watch {
+        stays: bool,
+        drops: Arc<AtomicUsize>,
+    }
+
+    impl PollWatch for Watch {
+        fn poll_over(&self, _: &Poller<'_>) -> bool {
+            self.stays
+        }
+    }
+
+    impl Drop for Watch {
+        fn drop(&mut self) {
+            self.drops.fetch_add(1, Ordering::SeqCst);
+            panic!("the destructor of a watch panics");
+        }
+    }
+
+    each_kind(|_, runtime| {
+        for stays in [false, true] {
+            let drops = Arc::new(AtomicUsize::new(0));
+            let counted = Arc::clone(&drops);
+            let task = runtime.spawn(async move {
+                for _ in 0..3 {
+                    // The task has the only reference.
+                    let drops = Arc::clone(&counted);
+                    assert!(watch_polls(&Arc::new(Watch { stays, drops })));
+                }
+                yield_now().await;
+                7
+            });
+            assert_eq!(runtime.block_on(task).unwrap(), 7);
+            while drops.load(Ordering::SeqCst) < 3 {
+                thread::yield_now();
+            }
+        }
+    });
 }

@@ -34,13 +34,19 @@ impl Watches {
     #[cold]
     pub(crate) fn poll_over(&mut self, poller: &Poller<'_>) {
         let Some(list) = &mut self.list else { return };
-        list.retain(|watch| {
-            let mut stays = false;
+        let mut at = 0;
+        while let Some(watch) = list.get(at) {
+            // One that panicked has not said that it has seen enough.
+            let mut stays = true;
             crate::panics::report("the end-of-poll watch of a primitive", || {
                 stays = watch.poll_over(poller);
             });
-            stays
-        });
+            if stays {
+                at += 1;
+            } else {
+                discard(list.swap_remove(at));
+            }
+        }
         if list.is_empty() {
             self.list = None;
         }
@@ -49,7 +55,12 @@ impl Watches {
     /// Lets all go.
     pub(crate) fn clear(&mut self) {
         if let Some(list) = self.list.take() {
-            crate::panics::report("the destructor of a primitive", || drop(list));
+            list.into_iter().for_each(discard);
         }
     }
+}
+
+/// Drops a watcher: perhaps the last reference, and its destructor is foreign code.
+fn discard(watch: Arc<dyn PollWatch>) {
+    crate::panics::report("the destructor of a primitive", || drop(watch));
 }
