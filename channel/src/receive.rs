@@ -249,15 +249,17 @@ impl<T> Cursor<T> {
             chan.rx.side.begin_park();
             let word = chan.gate.set_parked();
             // Pairs with the locked instruction of a parking sender: it sees the head, or this sees
-            // `waiting`. So the receives of this poll owe no fence any more.
+            // `waiting`.
             wakerun::sync::fence_after_locked();
-            wake::cancel_deferred(chan);
             // Of a line that has been looked at since the last receive, the first wants more room than
             // there is, and who makes room serves it; unless a message has become the first meanwhile.
             // What becomes the first from now on finds PARKED.
             let line = chan.rx.waiting.load(Ordering::Relaxed)
                 && !(line_looked_at && chan.starts_with_permits());
             if word.tail() == self.head && !line && !may_have_ended(chan, word) {
+                // So the receives of this poll owe no fence any more. (On the other ways out they may: of
+                // a message that is being written, nobody has looked at the line.)
+                wake::cancel_deferred(chan);
                 return Poll::Pending;
             }
             let taken_back = chan.gate.take_parked();

@@ -94,6 +94,9 @@ pub(crate) trait Source: Sized {
     /// one whose sender sees this. Under the lock.
     fn announce(self: &Arc<Self>);
 
+    /// The look after an announcement found nothing; without the lock.
+    fn looked(self: &Arc<Self>) {}
+
     /// Nobody waits any more. Under the lock.
     fn retract(&self);
 
@@ -127,12 +130,12 @@ pub(crate) trait Source: Sized {
     // ---- what all have in common
 
     /// Puts a receiver's node into the line, or marks it waiting again, and makes it known. Under the
-    /// lock; the caller looks for a message once more.
+    /// lock; the caller looks for a message once more. `true`: it has been announced just now.
     fn begin_waiting(
         self: &Arc<Self>,
         state: &mut Self::State,
         change: impl FnOnce(&mut Line<()>),
-    ) {
+    ) -> bool {
         let line = Self::line(state);
         let nobody = line.is_empty();
         change(line);
@@ -140,6 +143,7 @@ pub(crate) trait Source: Sized {
         if nobody {
             self.announce();
         }
+        nobody
     }
 
     /// Takes a node out of the line, under the lock. Its waker is to be dropped after it.

@@ -106,11 +106,12 @@ impl Reception {
             let mut after = S::After::default();
             let mut old = None;
             let mut unused = None;
+            let announced;
             let taken = {
                 let mut state = source.lock();
                 let node = self.node();
                 let linked = self.linked.replace(true);
-                source.begin_waiting(&mut state, |line| {
+                announced = source.begin_waiting(&mut state, |line| {
                     if !linked {
                         self.waiter.reset();
                         // SAFETY: in no line, pinned, and taken out before it goes.
@@ -155,6 +156,9 @@ impl Reception {
                     return Poll::Pending;
                 }
                 Taken::Empty => {
+                    if announced {
+                        source.looked();
+                    }
                     source.settle_without_value(&mut after);
                     return Poll::Pending;
                 }

@@ -102,7 +102,10 @@ impl<T> Source for Chan<T, Mpmc> {
         // Pairs with the locked instruction of a parking sender, and of a claim: what came before it is
         // seen by the look that follows; who comes after it sees PARKED.
         wakerun::sync::fence_after_locked();
-        // So the receives of this poll owe no fence any more.
+    }
+
+    fn looked(self: &Arc<Self>) {
+        // The line of senders was looked at, too: the receives of this poll owe no fence any more.
         wake::cancel_deferred(self);
     }
 
