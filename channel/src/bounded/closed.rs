@@ -1,4 +1,4 @@
-//! Waiting for the receiver to close.
+//! Waiting for the channel to be closed.
 
 use std::fmt;
 use std::future::Future;

@@ -16,11 +16,12 @@ use crate::flavor::{Flavor, Mpsc};
 /// Dropped before it is Ready, it leaves the line, or passes on the room that it has been granted
 /// meanwhile.
 ///
-/// One that is kept but not polled any more blocks nobody on a wakerun task: when a poll of the task
-/// that began after the grant is over and the future has not been polled in it, the grant lapses. The
-/// room goes to the next in line, and this future keeps its place. (Where the future has another waker
-/// than its task, as inside `FuturesUnordered`, and on other executors, it keeps what it has been
-/// granted until it is polled or dropped.)
+/// One that is kept but not polled any more blocks nobody on a wakerun task, or in its `block_on`: when
+/// a poll of the task that began after the grant is over and the future has not been polled in it, the
+/// grant lapses. The room goes to the next in line, and this future keeps its place. (Where the future
+/// has another waker than its task, as inside `FuturesUnordered`, and on other executors, it keeps what
+/// it has been granted until it is polled or dropped.) See
+/// [the guide](crate::guide::cancel_safety#futurelock).
 ///
 /// # Panics
 /// When it is polled again after it was Ready.
