@@ -113,6 +113,11 @@ impl<T, F: Flavor> ReserveOwned<T, F> {
 }
 
 impl<T, F: Flavor> ReserveOwned<T, F> {
+    /// Whether the channel is closed, or this is over.
+    pub(super) fn is_closed(&self) -> bool {
+        self.sender.as_ref().is_none_or(Sender::is_closed)
+    }
+
     /// Gives up the place in line, or what has been granted; the sender comes back.
     pub(super) fn abandon(self: Pin<&mut Self>) -> Option<Sender<T, F>> {
         // SAFETY: the reservation is not moved out of the pinned future; the sender, which is, is
