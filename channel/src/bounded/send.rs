@@ -144,8 +144,12 @@ impl<'a, T, F: Flavor> Send<'a, T, F> {
                 wake::force_yield(cx);
                 Poll::Pending
             }
-            // SAFETY: as above.
-            Claim::Closed => Poll::Ready(Err(SendError(unsafe { self.finish() }))),
+            // Told at the next poll, too, or a task that sends on and on would never yield.
+            Claim::Closed => {
+                drop(line);
+                wake::force_yield(cx);
+                Poll::Pending
+            }
             Claim::Full => {
                 drop(line);
                 self.enter_line(cx)
