@@ -10,8 +10,8 @@
 //!   [a page of the guide](crate::guide::cancel_safety) and those in [`future`] say what that does.
 //! - **No futurelock**: a [`Sender::reserve`] that is not polled any more does not keep what it has been
 //!   granted, on wakerun.
-//! - **Fairness**: on wakerun a task that always finds messages or room yields after 128 operations
-//!   a poll, or after ten microseconds where they are so short that 128 take less. On other executors
+//! - **Fairness**: on wakerun a task that always finds messages or room, or a closed channel, yields after 128
+//!   operations a poll, or after ten microseconds where they are so short that 128 take less. On other executors
 //!   there is no such limit.
 //!
 //! ```
