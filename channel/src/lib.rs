@@ -1,4 +1,5 @@
-//! Bounded FIFO channels that share the wake queues of the [`wakerun`] runtime.
+//! FIFO channels that share the wake queues of the [`wakerun`] runtime: bounded ones with many senders and
+//! one or many receivers, and two that have no bound or no queue.
 //!
 //! ```
 //! use wakerun_channel::mpsc;
@@ -18,9 +19,29 @@
 //! });
 //! ```
 //!
+//! | module | capacity | receivers |
+//! |---|---|---|
+//! | [`mpsc`] | bounded | one |
+//! | [`mpmc`] | bounded | many; each message goes to one of them |
+//! | [`rendezvous`] | none: messages go from hand to hand | many |
+//! | [`unbounded`] | without end | many |
+//!
+//! What they promise:
+//!
+//! - **The capacity is exact**: messages queued, permits held and permits granted never exceed it.
+//! - **Strict order**: whoever waits stands in line, and nobody overtakes it.
+//! - **A freed slot is filled at once** with the message of the first sender that waits, whether or not
+//!   its future is polled.
+//! - **Every future can be dropped at any time**; one that is kept and not polled any more blocks nobody, on
+//!   wakerun not even with what it has been granted.
+//!
 //! The channels work on any executor and from plain threads. On wakerun they are faster: a woken
-//! task goes straight into the worker's queue, and a receive that finds a message needs no locked
-//! instruction.
+//! task goes straight into the worker's queue, and the one receiver of an [`mpsc`] channel needs no
+//! locked instruction where it finds a message.
+//!
+//! The [guide] has a page each on [choosing a channel](guide::choosing),
+//! [backpressure](guide::backpressure), [cancel safety](guide::cancel_safety), and moving from
+//! [tokio](guide::from_tokio), [async-channel](guide::from_async_channel) and [flume](guide::from_flume).
 #![warn(missing_docs)]
 
 pub mod bounded;
@@ -29,6 +50,7 @@ mod closed;
 pub mod error;
 mod flavor;
 mod gate;
+pub mod guide;
 mod handle;
 mod line;
 pub mod mpmc;

@@ -1,9 +1,11 @@
-//! Waiting for the receiver to close.
+//! Waiting for the channel to be closed.
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+
+use wakerun::wake;
 
 use super::Sender;
 use crate::flavor::{Flavor, Mpsc};
@@ -30,7 +32,7 @@ impl<T, F: Flavor> Future for Closed<'_, T, F> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let chan = self.sender.chan();
         if chan.is_closed() {
-            return Poll::Ready(());
+            return wake::poll_budget(cx);
         }
         let waker = cx.waker().clone();
         let key = chan

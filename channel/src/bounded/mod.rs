@@ -1,5 +1,15 @@
 //! The sending side that [`mpsc`](crate::mpsc) and [`mpmc`](crate::mpmc) share: both modules name its
 //! types with their own flavor filled in, as in `mpsc::Sender<T>`.
+//!
+//! | to send | waits | tells for sure what has become of the message |
+//! |---|---|---|
+//! | [`send`](Sender::send) | in line | when it is ready; if it is dropped before, no |
+//! | [`send_or`](Sender::send_or), [`send_timeout`](Sender::send_timeout), [`send_deadline`](Sender::send_deadline) | in line, until something else is ready | yes |
+//! | [`reserve`](Sender::reserve), then [`Permit::send`] | in line, before there is a message | yes |
+//! | [`send_many`](Sender::send_many) | in line, as often as the channel is full | yes: what was not sent is left |
+//! | [`try_send`](Sender::try_send), [`try_reserve`](Sender::try_reserve) | no | yes |
+//! | `force_send`, of [`mpmc`](crate::mpmc) | no: the oldest message makes way | yes |
+//! | [`blocking_send`](Sender::blocking_send), [`blocking_send_timeout`](Sender::blocking_send_timeout) | in line, and blocks the thread | yes |
 
 mod closed;
 mod owned_permit;

@@ -81,6 +81,10 @@ impl<T, F: Flavor> OwnedPermit<T, F> {
         }
     }
 
+    pub(super) fn is_closed(&self) -> bool {
+        self.sender().is_closed()
+    }
+
     /// Whether both are of the same channel.
     pub fn same_channel(&self, other: &Self) -> bool {
         self.sender().same_channel(other.sender())

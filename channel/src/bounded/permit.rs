@@ -10,7 +10,8 @@ use crate::gate::Claim;
 /// Room for one message: a count, not a place in the order. Messages are ordered by
 /// [`send`](Permit::send), so a permit that is held for long holds nobody back but by its count.
 ///
-/// Dropping it gives the room to the next in line.
+/// Dropping it gives the room to the next in line. As long as it is kept, it holds the room: a permit
+/// does not lapse as an unclaimed [grant](super::Reserve) does.
 ///
 /// ```
 /// let (tx, mut rx) = wakerun_channel::mpsc::channel(2);
@@ -53,11 +54,11 @@ impl<'a, T, F: Flavor> Permit<'a, T, F> {
 
     /// Sends a message: no lock, no wait.
     ///
-    /// After the receiver's [`close`](super::Receiver::close) it still arrives. (tokio's `send` of a
+    /// After a receiver's [`close`](crate::mpsc::Receiver::close) it still arrives. (tokio's `send` of a
     /// permit returns nothing, and drops the message when the receiver is gone.)
     ///
     /// # Errors
-    /// If the receiver is gone; the message comes back.
+    /// If the receivers are gone; the message comes back.
     #[inline]
     pub fn send(self, value: T) -> Result<(), SendError<T>> {
         let chan = self.chan;

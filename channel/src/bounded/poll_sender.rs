@@ -153,11 +153,28 @@ impl<T, F: Flavor> PollSender<T, F> {
         }
     }
 
-    /// Whether this sender is closed, or its channel.
+    /// Whether this sender is closed, or its channel. Room that is reserved may still be good.
+    ///
+    /// ```
+    /// use wakerun_channel::mpsc::{self, PollSender};
+    /// use std::task::{Context, Waker};
+    ///
+    /// let (tx, rx) = mpsc::channel::<u8>(1);
+    /// let mut sink = PollSender::new(tx);
+    /// assert!(sink.poll_reserve(&mut Context::from_waker(Waker::noop())).is_ready());
+    /// assert!(!sink.is_closed());
+    /// drop(rx);
+    /// assert!(sink.is_closed());
+    /// ```
     pub fn is_closed(&self) -> bool {
         match &self.state {
             State::Idle(sender) => sender.is_closed(),
-            State::Reserving | State::Reserved(_) => false,
+            State::Reserving => {
+                let reserving = self.reserving.as_ref().map(|place| place.as_ref());
+                let reserve = reserving.and_then(Option::as_pin_ref);
+                reserve.is_none_or(|reserve| reserve.get_ref().is_closed())
+            }
+            State::Reserved(permit) => permit.is_closed(),
             State::Closed => true,
         }
     }

@@ -123,7 +123,12 @@ impl<T> Reservation<T> {
                 wake::force_yield(cx);
                 Poll::Pending
             }
-            Claim::Closed => self.over(Err(ChannelClosed)),
+            Claim::Closed if wake::spend_budget() => self.over(Err(ChannelClosed)),
+            Claim::Closed => {
+                // Told at the next poll, or a task that tries on and on would never yield.
+                wake::force_yield(cx);
+                Poll::Pending
+            }
             Claim::Full => {
                 let waker = wake::clone_waker(cx.waker());
                 let waiter = NonNull::from(&self.waiter);

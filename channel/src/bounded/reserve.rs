@@ -16,11 +16,12 @@ use crate::flavor::{Flavor, Mpsc};
 /// Dropped before it is Ready, it leaves the line, or passes on the room that it has been granted
 /// meanwhile.
 ///
-/// One that is kept but not polled any more blocks nobody on a wakerun task: when a poll of the task
-/// that began after the grant is over and the future has not been polled in it, the grant lapses. The
-/// room goes to the next in line, and this future keeps its place. (Where the future has another waker
-/// than its task, as inside `FuturesUnordered`, and on other executors, it keeps what it has been
-/// granted until it is polled or dropped.)
+/// One that is kept but not polled any more blocks nobody on a wakerun task, or in its `block_on`: when
+/// a poll of the task that began after the grant is over and the future has not been polled in it, the
+/// grant lapses. The room goes to the next in line, and this future keeps its place. (Where the future
+/// has another waker than its task, as inside `FuturesUnordered`, and on other executors, it keeps what
+/// it has been granted until it is polled or dropped.) See
+/// [the guide](crate::guide::cancel_safety#futurelock).
 ///
 /// # Panics
 /// When it is polled again after it was Ready.
@@ -112,6 +113,11 @@ impl<T, F: Flavor> ReserveOwned<T, F> {
 }
 
 impl<T, F: Flavor> ReserveOwned<T, F> {
+    /// Whether the channel is closed, or this is over.
+    pub(super) fn is_closed(&self) -> bool {
+        self.sender.as_ref().is_none_or(Sender::is_closed)
+    }
+
     /// Gives up the place in line, or what has been granted; the sender comes back.
     pub(super) fn abandon(self: Pin<&mut Self>) -> Option<Sender<T, F>> {
         // SAFETY: the reservation is not moved out of the pinned future; the sender, which is, is

@@ -22,10 +22,14 @@ use crate::receivers::News;
 /// The future of [`Sender::send`].
 ///
 /// # Cancel safety
-/// Dropped before it is Ready, it withdraws its message, unless the receiver has it already: one
+/// Dropped before it is Ready, it withdraws its message, unless a receiver has it already: one
 /// that still waits leaves the line; one that has been accepted meanwhile and is still queued is
 /// marked and discarded by the receiver, which gives its capacity back when it passes it. Who must
-/// know which, or wants the message back, uses `reserve().await?.send(v)`.
+/// know which, or wants the message back, uses [`send_or`](Sender::send_or), or
+/// `reserve().await?.send(v)`.
+///
+/// One that is kept but not polled any more blocks nobody: its message is accepted in its turn, and
+/// delivered.
 ///
 /// # Panics
 /// When it is polled again after it was Ready.
@@ -140,8 +144,12 @@ impl<'a, T, F: Flavor> Send<'a, T, F> {
                 wake::force_yield(cx);
                 Poll::Pending
             }
-            // SAFETY: as above.
-            Claim::Closed => Poll::Ready(Err(SendError(unsafe { self.finish() }))),
+            // Told at the next poll, too, or a task that sends on and on would never yield.
+            Claim::Closed => {
+                drop(line);
+                wake::force_yield(cx);
+                Poll::Pending
+            }
             Claim::Full => {
                 drop(line);
                 self.enter_line(cx)

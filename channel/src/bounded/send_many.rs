@@ -17,6 +17,8 @@ use crate::flavor::{Flavor, Mpsc};
 ///
 /// # Cancel safety
 /// Dropped at any time, it leaves those messages in the buffer, and only those, that have not been sent.
+/// It waits in line as a [`Reserve`](super::Reserve): one that is kept but not polled any more lets lapse
+/// what it is granted.
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub struct SendMany<'a, T, F: Flavor = Mpsc> {
     sender: &'a Sender<T, F>,

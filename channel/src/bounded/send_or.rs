@@ -17,7 +17,8 @@ use crate::gate::Claim;
 ///
 /// # Cancel safety
 /// Nothing is handed over before it is Ready with `Ok`: dropped before, it drops its message, and nobody
-/// has received it.
+/// has received it. It waits in line as a [`Reserve`](super::Reserve): one that is kept but not polled any
+/// more lets lapse what it is granted.
 ///
 /// # Panics
 /// When it is polled again after it was Ready.

@@ -56,8 +56,8 @@ impl<T, F: Flavor> Sender<T, F> {
 
     /// Sends a message, waiting in line for room.
     ///
-    /// Ready with `Ok` when the channel has accepted the message, which the receiver gets unless it
-    /// is dropped first. Nothing happens before the first poll.
+    /// Ready with `Ok` when the channel has accepted the message, which a receiver gets unless they
+    /// are dropped first. Nothing happens before the first poll.
     ///
     /// # Errors
     /// If the channel is closed, or is closed while the message waits; it comes back.
@@ -419,7 +419,7 @@ impl<T, F: Flavor> Sender<T, F> {
         }
     }
 
-    /// Waits until the channel is closed by the receiver's `close` or drop.
+    /// Waits until the channel is closed by a receiver's `close`, or by the last receiver's drop.
     ///
     /// # Cancel safety
     /// Dropping the future has no effect.
@@ -436,7 +436,7 @@ impl<T, F: Flavor> Sender<T, F> {
         Closed::new(self)
     }
 
-    /// Whether the channel is closed: by the receiver's `close`, or because the receiver is gone.
+    /// Whether the channel is closed: by a receiver's `close`, or because the receivers are gone.
     pub fn is_closed(&self) -> bool {
         self.chan.is_closed()
     }

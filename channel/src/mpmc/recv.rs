@@ -15,7 +15,7 @@ use crate::recv::RecvFrom;
 /// # Cancel safety
 /// Dropping it loses no message and no wake-up: the message stays in the queue, and a wake that it has
 /// not used goes to the next receiver. One that is kept but not polled any more lets its wake lapse on a
-/// wakerun task, as a [`reserve`](crate::bounded::Reserve) its grant.
+/// wakerun task or in its `block_on`, as a [`reserve`](crate::bounded::Reserve) its grant.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub struct Recv<'a, T>(RecvFrom<'a, Chan<T, Mpmc>>);

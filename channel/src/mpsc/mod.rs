@@ -6,10 +6,12 @@
 //!   [`Sender::try_send`] says full and a new [`Sender::send`] goes to its end.
 //! - **Deposit**: whatever frees a slot moves the first waiting sender's message into the queue at
 //!   once. A [`Sender::send`] that is not polled again after it began to wait blocks nobody.
-//! - **Cancel safety**: every future can be dropped at any time; those in [`future`] say what that
-//!   does.
-//! - **Fairness**: on wakerun a task that always finds messages or room yields after 128 operations
-//!   a poll, or after ten microseconds where they are so short that 128 take less. On other executors
+//! - **Cancel safety**: every future can be dropped at any time;
+//!   [a page of the guide](crate::guide::cancel_safety) and those in [`future`] say what that does.
+//! - **No futurelock**: a [`Sender::reserve`] that is not polled any more does not keep what it has been
+//!   granted, on wakerun.
+//! - **Fairness**: on wakerun a task that always finds messages or room, or a closed channel, yields after 128
+//!   operations a poll, or after ten microseconds where they are so short that 128 take less. On other executors
 //!   there is no such limit.
 //!
 //! ```

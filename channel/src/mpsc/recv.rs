@@ -10,7 +10,8 @@ use super::Receiver;
 /// The future of [`Receiver::recv`].
 ///
 /// # Cancel safety
-/// Dropping it loses no message and no wake-up: the message stays in the queue.
+/// Dropping it loses no message and no wake-up: the message stays in the queue. So does one that is not
+/// polled any more, for the next receive.
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub struct Recv<'a, T> {
     receiver: &'a mut Receiver<T>,

@@ -86,6 +86,13 @@ impl<'a, T> Send<'a, T> {
                     // If a receiver was woken on this very stack, it may have come already.
                     Ok(()) if self.waiter.status() == Status::Linked => return Poll::Pending,
                     Ok(()) => {}
+                    Err(waker) if !wake::spend_budget() => {
+                        // Told at the next poll, or a task that sends on and on would never yield.
+                        self.stage.set(Stage::New);
+                        wake::recycle(waker);
+                        wake::force_yield(cx);
+                        return Poll::Pending;
+                    }
                     Err(waker) => {
                         // SAFETY: the waiter did not get into the line.
                         let value = unsafe { self.finish() };

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use wakerun::sync::atomic::Ordering;
+use wakerun::wake;
 
 use super::chan::Chan;
 use crate::error::SendError;
@@ -213,7 +214,7 @@ impl<T> Future for Closed<'_, T> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let chan = &self.sender.chan;
         if chan.is_closed() {
-            return Poll::Ready(());
+            return wake::poll_budget(cx);
         }
         let waker = cx.waker().clone();
         let key = chan

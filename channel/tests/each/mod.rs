@@ -17,6 +17,7 @@ mod many;
 mod owned;
 mod panics;
 mod permits;
+mod poll_sender;
 mod races;
 mod stress;
 mod threads;

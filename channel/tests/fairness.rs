@@ -1,0 +1,127 @@
+//! A task that is always answered at once gives way to others all the same: also when all that a closed
+//! channel has to say is that it is closed.
+#![cfg(not(wakerun_loom))]
+
+mod common;
+
+use std::collections::VecDeque;
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use common::within;
+use wakerun::Builder;
+use wakerun_channel::{mpmc, mpsc, rendezvous, unbounded};
+
+/// Far more than any budget.
+const MANY: usize = 100_000;
+
+/// Runs `$round` over and over in one task, until a task that was queued behind it has run.
+macro_rules! gives_way {
+    ($what:expr, $round:expr) => {{
+        let runtime = Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let others_ran = Arc::new(AtomicBool::new(false));
+            let ran = others_ran.clone();
+            let task = wakerun::spawn(async move {
+                let mut rounds = 0;
+                while !ran.load(Ordering::Relaxed) {
+                    $round;
+                    rounds += 1;
+                    assert!(rounds < MANY, "{}: others never run", $what);
+                }
+            });
+            wakerun::spawn(async move { others_ran.store(true, Ordering::Relaxed) });
+            task.await.unwrap();
+        });
+    }};
+}
+
+macro_rules! bounded_channels_give_way {
+    ($flavor:ident, $name:ident) => {
+        #[test]
+        fn $name() {
+            within(stringify!($name), || {
+                let closed = || {
+                    let (tx, rx) = $flavor::channel(2);
+                    drop(rx);
+                    tx
+                };
+                let tx = closed();
+                gives_way!("send", tx.send(1).await.unwrap_err());
+                let tx = closed();
+                gives_way!("send_or", tx.send_or(pending::<()>(), 1).await.unwrap_err());
+                let tx = closed();
+                gives_way!("send_many", {
+                    tx.send_many(&mut VecDeque::from([1])).await.unwrap_err()
+                });
+                let tx = closed();
+                gives_way!("reserve", {
+                    let tx: &$flavor::Sender<u8> = &tx;
+                    tx.reserve().await.unwrap_err()
+                });
+                let tx = closed();
+                gives_way!("reserve_many", {
+                    let tx: &$flavor::Sender<u8> = &tx;
+                    tx.reserve_many(2).await.unwrap_err()
+                });
+                let tx = closed();
+                gives_way!("reserve_owned", {
+                    let tx: $flavor::Sender<u8> = tx.clone();
+                    tx.reserve_owned().await.unwrap_err()
+                });
+                let tx = closed();
+                gives_way!("closed", {
+                    let tx: &$flavor::Sender<u8> = &tx;
+                    tx.closed().await
+                });
+                #[allow(unused_mut)]
+                let (_, mut rx) = $flavor::channel::<u8>(2);
+                gives_way!("recv", assert_eq!(rx.recv().await, None));
+                #[allow(unused_mut)]
+                let (_, mut rx) = $flavor::channel::<u8>(2);
+                gives_way!("recv_many", rx.recv_many(&mut Vec::new(), 2).await);
+
+                #[allow(unused_mut)]
+                let (tx, mut rx) = $flavor::channel(2);
+                gives_way!("messages", {
+                    tx.send(1).await.unwrap();
+                    rx.recv().await.unwrap()
+                });
+            });
+        }
+    };
+}
+
+bounded_channels_give_way!(mpsc, the_only_receiver_and_its_senders_give_way);
+bounded_channels_give_way!(mpmc, many_receivers_and_their_senders_give_way);
+
+#[test]
+fn channels_without_a_queue_give_way() {
+    within("rendezvous", || {
+        let (tx, rx) = rendezvous::channel();
+        drop(rx);
+        gives_way!("send", tx.send(1).await.unwrap_err());
+        let (tx, rx) = rendezvous::channel();
+        drop(rx);
+        gives_way!("send_or", tx.send_or(pending::<()>(), 1).await.unwrap_err());
+        let (_, rx) = rendezvous::channel::<u8>();
+        gives_way!("recv", assert_eq!(rx.recv().await, None));
+    });
+}
+
+#[test]
+fn channels_without_a_bound_give_way() {
+    within("unbounded", || {
+        let (tx, rx) = unbounded::channel::<u8>();
+        drop(rx);
+        gives_way!("closed", tx.closed().await);
+        let (_, rx) = unbounded::channel::<u8>();
+        gives_way!("recv", assert_eq!(rx.recv().await, None));
+        let (tx, rx) = unbounded::channel();
+        gives_way!("messages", {
+            tx.send(1).unwrap();
+            rx.recv().await.unwrap()
+        });
+    });
+}
