@@ -401,14 +401,27 @@ impl<T> Line<T> {
         wants: Wants,
         waker: Waker,
     ) {
-        let epoch = wake::epoch_of(&waker).unwrap_or(0);
-        let first = self.first;
         // SAFETY: handed on.
         unsafe { self.push(node, wants, waker, true) };
         // SAFETY: linked just now.
+        unsafe { self.grant_polled(node) };
+    }
+
+    /// Marks a node granted whose future is being polled, and wakes itself.
+    ///
+    /// # Safety
+    /// `node` is linked in this line, and not marked granted.
+    pub(crate) unsafe fn grant_polled(&mut self, node: NonNull<Waiter<T>>) {
+        // SAFETY: handed on.
+        let epoch =
+            unsafe { Self::with(node, |links| links.waker.as_ref().and_then(wake::epoch_of)) };
+        let epoch = epoch.unwrap_or(0);
+        // SAFETY: handed on.
         unsafe { self.set_mark(node, Mark::Granted { epoch }) };
-        // It does not wait, and nobody stands behind it.
-        self.first = first;
+        if self.first == Some(node) {
+            // SAFETY: handed on; it is found to be passed over.
+            self.first = unsafe { self.waiting_from(Some(node)) };
+        }
     }
 
     /// Takes a node out. The waker comes along, to be woken or dropped after the lock.

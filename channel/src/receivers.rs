@@ -11,7 +11,8 @@
 //! Each message that comes while it is announced wakes one receiver, the first that waits: it is marked
 //! granted, keeps its place, and is passed over by the next wake. A wake is no message: whoever is
 //! polled takes what is there. One that was woken and finds nothing waits again at its place, at the
-//! front. One that goes, or lets the wake lapse, passes it on if there is a message.
+//! front. One that finds a message that is still being written wakes itself, and counts as woken. One
+//! that goes, or lets the wake lapse, passes it on if there is a message.
 //!
 //! So while somebody is marked waiting, as many are woken as there are messages, or more: a message that
 //! comes wakes one; one that is taken leaves the count of messages; and a receiver begins to wait only
@@ -157,6 +158,17 @@ pub(crate) trait Source: Sized {
         let waker = unsafe { line.remove(node) };
         self.end_waiting(line, waited);
         waker
+    }
+
+    /// A receiver that is being polled wakes itself: it counts as woken. Under the lock.
+    ///
+    /// # Safety
+    /// The node is linked in this line, and marked waiting.
+    unsafe fn grant_polled(&self, state: &mut Self::State, node: NonNull<Waiter<()>>) {
+        let line = Self::line(state);
+        // SAFETY: handed on.
+        unsafe { line.grant_polled(node) };
+        self.end_waiting(line, true);
     }
 
     /// The line has changed: takes the announcement back if the last one that waited does not any more.

@@ -127,10 +127,17 @@ impl Reception {
                     old = unsafe { line.set_waker(node, waker, own) };
                 });
                 let taken = source.take(&mut state, &mut after);
-                if matches!(taken, Taken::Value(_) | Taken::End) {
-                    self.linked.set(false);
-                    // SAFETY: linked.
-                    unused = unsafe { source.leave(&mut state, node) };
+                match taken {
+                    Taken::Value(_) | Taken::End => {
+                        self.linked.set(false);
+                        // SAFETY: linked.
+                        unused = unsafe { source.leave(&mut state, node) };
+                    }
+                    // There is a message, and this one wakes itself for it: it counts as woken. Were it to
+                    // wait, the wake that has brought it here would be lost to the others.
+                    // SAFETY: linked, and marked waiting.
+                    Taken::Unpublished => unsafe { source.grant_polled(&mut state, node) },
+                    Taken::Empty | Taken::Withdrawn(_) => {}
                 }
                 taken
             };
