@@ -238,24 +238,29 @@ pub(crate) trait Source: Sized {
         let place = if left == 1 { Place::Next } else { Place::Tail };
         let mut batch = Batch::new(place);
         let mut panics = FirstPanic::new();
+        // Each is woken once, at most: whoever waits again, or begins to, looks after the news. Without
+        // this bound, those at the front could keep the ones behind from their turn.
+        let (mut passed, mut last) = (0, None);
         loop {
             let more = {
                 let mut state = self.lock();
                 let line = Self::line(&mut state);
                 let waited = !line.is_empty();
+                let last = *last.get_or_insert(line.last_ticket());
                 while left > 0
                     && !batch.is_full()
-                    && let Some((node, _)) = line.first()
+                    && let Some((node, ticket)) = line.first_between(passed, last)
                 {
                     left -= 1;
-                    // SAFETY: the first of the line; always granted at its place.
+                    passed = ticket;
+                    // SAFETY: linked, and waiting; always granted at its place.
                     let waker = unsafe { line.grant_here(node, true) };
                     if let Some(waker) = waker.flatten() {
                         batch.push(waker);
                     }
                 }
                 self.end_waiting(line, waited);
-                left > 0 && !line.is_empty()
+                left > 0 && line.first_between(passed, last).is_some()
             };
             panics.catch(|| batch.wake_all());
             if !more {
