@@ -213,7 +213,7 @@ pub(crate) trait Source: Sized {
             return value;
         }
         let in_hand = InHand::new(self, value);
-        wakers.for_each(wakerun::wake::recycle);
+        discard(wakers);
         in_hand.into_value()
     }
 
@@ -282,6 +282,15 @@ pub(crate) trait Source: Sized {
         }
         counts.own.load(Ordering::Relaxed) > 0
     }
+}
+
+/// Drops wakers, whose destructors may be foreign code: all of them, also if one panics.
+pub(crate) fn discard(wakers: impl IntoIterator<Item = Waker>) {
+    let mut panics = FirstPanic::new();
+    for waker in wakers {
+        panics.catch(|| wakerun::wake::recycle(waker));
+    }
+    panics.resume("dropping a waker");
 }
 
 /// Marks those lapsed that were woken before the last poll of their task, which is over and did not

@@ -10,7 +10,7 @@ use wakerun::panics::FirstPanic;
 use wakerun::wake;
 
 use crate::line::{Mark, Waiter, Wants};
-use crate::receivers::{Source, Taken};
+use crate::receivers::{Source, Taken, discard};
 
 /// A wait for a message: a place in the line of receivers, if need be.
 pub(crate) struct Reception {
@@ -153,6 +153,7 @@ impl Reception {
                 }
                 Taken::End => {
                     source.settle_without_value(&mut after);
+                    discard(unneeded);
                     return Poll::Ready(None);
                 }
                 Taken::Unpublished => {
