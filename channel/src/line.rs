@@ -335,6 +335,33 @@ impl<T> Line<T> {
         std::mem::replace(&mut self.seen_first, ticket) != ticket
     }
 
+    /// The first waiter whose ticket is behind `passed` and not behind `last`, and its ticket.
+    pub(crate) fn first_between(
+        &self,
+        passed: u64,
+        last: u64,
+    ) -> Option<(NonNull<Waiter<T>>, u64)> {
+        let mut node = self.first;
+        while let Some(at) = node {
+            // SAFETY: linked: found from the first on.
+            let (ticket, next) = unsafe { Self::with(at, |links| (links.ticket, links.next)) };
+            if ticket > last {
+                return None;
+            }
+            if ticket > passed {
+                return Some((at, ticket));
+            }
+            // SAFETY: the neighbour of a linked node is linked.
+            node = unsafe { self.waiting_from(next) };
+        }
+        None
+    }
+
+    /// The ticket of the last node that was put in.
+    pub(crate) fn last_ticket(&self) -> u64 {
+        self.next_ticket
+    }
+
     /// The first node of all, those that are passed over among them.
     pub(crate) fn front(&self) -> Option<NonNull<Waiter<T>>> {
         self.head
@@ -414,14 +441,27 @@ impl<T> Line<T> {
         wants: Wants,
         waker: Waker,
     ) {
-        let epoch = wake::epoch_of(&waker).unwrap_or(0);
-        let first = self.first;
         // SAFETY: handed on.
         unsafe { self.push(node, wants, waker, true) };
         // SAFETY: linked just now.
+        unsafe { self.grant_polled(node) };
+    }
+
+    /// Marks a node granted whose future is being polled, and wakes itself.
+    ///
+    /// # Safety
+    /// `node` is linked in this line, and not marked granted.
+    pub(crate) unsafe fn grant_polled(&mut self, node: NonNull<Waiter<T>>) {
+        // SAFETY: handed on.
+        let epoch =
+            unsafe { Self::with(node, |links| links.waker.as_ref().and_then(wake::epoch_of)) };
+        let epoch = epoch.unwrap_or(0);
+        // SAFETY: handed on.
         unsafe { self.set_mark(node, Mark::Granted { epoch }) };
-        // It does not wait, and nobody stands behind it.
-        self.first = first;
+        if self.first == Some(node) {
+            // SAFETY: handed on; it is found to be passed over.
+            self.first = unsafe { self.waiting_from(Some(node)) };
+        }
     }
 
     /// Takes a node out. The waker comes along, to be woken or dropped after the lock.
@@ -515,20 +555,20 @@ impl<T> Line<T> {
         unsafe { node.as_ref() }.set_status(status);
     }
 
-    /// Grants the first waiter what it wants, at its place, if that can lapse or `always` says so.
+    /// Grants a waiter what it wants, at its place, if that can lapse or `always` says so.
     /// Returns the waker to be woken. `None`: it cannot lapse, and is to be taken out.
     ///
     /// A waker of ours is cloned, which runs no foreign code; the node keeps it, and with it the
     /// task's memory. Another one is taken out; the next poll of the future brings a new one.
     ///
     /// # Safety
-    /// `node` is the first waiter of this line.
+    /// `node` is linked in this line, and marked waiting.
     pub(crate) unsafe fn grant_here(
         &mut self,
         node: NonNull<Waiter<T>>,
         always: bool,
     ) -> Option<Option<Waker>> {
-        // SAFETY: the first is linked.
+        // SAFETY: handed on.
         let (waker, epoch) = unsafe {
             Self::with(node, |links| {
                 if links.own {
@@ -542,8 +582,10 @@ impl<T> Line<T> {
         }?;
         // SAFETY: as above.
         unsafe { self.set_mark(node, Mark::Granted { epoch }) };
-        // SAFETY: as above; it is found to be passed over.
-        self.first = unsafe { self.waiting_from(Some(node)) };
+        if self.first == Some(node) {
+            // SAFETY: as above; it is found to be passed over.
+            self.first = unsafe { self.waiting_from(Some(node)) };
+        }
         Some(waker)
     }
 

@@ -12,7 +12,7 @@ use loom::thread;
 use wakerun::wake::block_on_thread;
 
 use crate::error::{TryRecvError, TrySendError};
-use crate::mpsc;
+use crate::{mpmc, mpsc};
 
 /// As many preemptions as the environment says, or two: enough for each pair of steps that meet.
 fn model(f: impl Fn() + Sync + Send + 'static) {
@@ -367,5 +367,41 @@ fn send_many_counts_its_room_for_one_moment() {
         }
         assert!(sum == 3 || sum == 6);
         many.join().unwrap();
+    });
+}
+
+/// Two messages wake two receivers, also if one of them is polled while the first message is being
+/// written, so that it cannot take the second.
+#[test]
+fn two_messages_wake_two_receivers() {
+    model(|| {
+        let (tx, rx) = mpmc::channel(2);
+        let receivers: [_; 2] = std::array::from_fn(|_| (Box::pin(rx.recv()), count_wakes()));
+        let mut receivers = receivers.map(|(mut recv, (wakes, waker))| {
+            let mut cx = Context::from_waker(&waker);
+            assert!(recv.as_mut().poll(&mut cx).is_pending());
+            (recv, wakes, waker, false)
+        });
+        let other = tx.clone();
+        let sender = thread::spawn(move || other.try_send(1).unwrap());
+        tx.try_send(2).unwrap();
+        // Polls those that have been woken.
+        let mut round = || {
+            let mut polled = false;
+            for (recv, wakes, waker, over) in &mut receivers {
+                if !*over && wakes.swap(0, Ordering::Relaxed) > 0 {
+                    polled = true;
+                    *over = recv
+                        .as_mut()
+                        .poll(&mut Context::from_waker(waker))
+                        .is_ready();
+                }
+            }
+            polled
+        };
+        round();
+        sender.join().unwrap();
+        while round() {}
+        assert!(receivers.iter().all(|(.., over)| *over));
     });
 }

@@ -11,7 +11,8 @@
 //! Each message that comes while it is announced wakes one receiver, the first that waits: it is marked
 //! granted, keeps its place, and is passed over by the next wake. A wake is no message: whoever is
 //! polled takes what is there. One that was woken and finds nothing waits again at its place, at the
-//! front. One that goes, or lets the wake lapse, passes it on if there is a message.
+//! front. One that finds a message that is still being written wakes itself, and counts as woken. One
+//! that goes, or lets the wake lapse, passes it on if there is a message.
 //!
 //! So while somebody is marked waiting, as many are woken as there are messages, or more: a message that
 //! comes wakes one; one that is taken leaves the count of messages; and a receiver begins to wait only
@@ -159,6 +160,17 @@ pub(crate) trait Source: Sized {
         waker
     }
 
+    /// A receiver that is being polled wakes itself: it counts as woken. Under the lock.
+    ///
+    /// # Safety
+    /// The node is linked in this line, and marked waiting.
+    unsafe fn grant_polled(&self, state: &mut Self::State, node: NonNull<Waiter<()>>) {
+        let line = Self::line(state);
+        // SAFETY: handed on.
+        unsafe { line.grant_polled(node) };
+        self.end_waiting(line, true);
+    }
+
     /// The line has changed: takes the announcement back if the last one that waited does not any more.
     fn end_waiting(&self, line: &Line<()>, waited: bool) {
         if waited && line.is_empty() {
@@ -201,7 +213,7 @@ pub(crate) trait Source: Sized {
             return value;
         }
         let in_hand = InHand::new(self, value);
-        wakers.for_each(wakerun::wake::recycle);
+        discard(wakers);
         in_hand.into_value()
     }
 
@@ -226,24 +238,29 @@ pub(crate) trait Source: Sized {
         let place = if left == 1 { Place::Next } else { Place::Tail };
         let mut batch = Batch::new(place);
         let mut panics = FirstPanic::new();
+        // Each is woken once, at most: whoever waits again, or begins to, looks after the news. Without
+        // this bound, those at the front could keep the ones behind from their turn.
+        let (mut passed, mut last) = (0, None);
         loop {
             let more = {
                 let mut state = self.lock();
                 let line = Self::line(&mut state);
                 let waited = !line.is_empty();
+                let last = *last.get_or_insert(line.last_ticket());
                 while left > 0
                     && !batch.is_full()
-                    && let Some((node, _)) = line.first()
+                    && let Some((node, ticket)) = line.first_between(passed, last)
                 {
                     left -= 1;
-                    // SAFETY: the first of the line; always granted at its place.
+                    passed = ticket;
+                    // SAFETY: linked, and waiting; always granted at its place.
                     let waker = unsafe { line.grant_here(node, true) };
                     if let Some(waker) = waker.flatten() {
                         batch.push(waker);
                     }
                 }
                 self.end_waiting(line, waited);
-                left > 0 && !line.is_empty()
+                left > 0 && line.first_between(passed, last).is_some()
             };
             panics.catch(|| batch.wake_all());
             if !more {
@@ -273,6 +290,15 @@ pub(crate) trait Source: Sized {
         }
         counts.own.load(Ordering::Relaxed) > 0
     }
+}
+
+/// Drops wakers, whose destructors may be foreign code: all of them, also if one panics.
+pub(crate) fn discard(wakers: impl IntoIterator<Item = Waker>) {
+    let mut panics = FirstPanic::new();
+    for waker in wakers {
+        panics.catch(|| wakerun::wake::recycle(waker));
+    }
+    panics.resume("dropping a waker");
 }
 
 /// Marks those lapsed that were woken before the last poll of their task, which is over and did not

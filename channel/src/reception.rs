@@ -10,7 +10,7 @@ use wakerun::panics::FirstPanic;
 use wakerun::wake;
 
 use crate::line::{Mark, Waiter, Wants};
-use crate::receivers::{Source, Taken};
+use crate::receivers::{Source, Taken, discard};
 
 /// A wait for a message: a place in the line of receivers, if need be.
 pub(crate) struct Reception {
@@ -127,10 +127,17 @@ impl Reception {
                     old = unsafe { line.set_waker(node, waker, own) };
                 });
                 let taken = source.take(&mut state, &mut after);
-                if matches!(taken, Taken::Value(_) | Taken::End) {
-                    self.linked.set(false);
-                    // SAFETY: linked.
-                    unused = unsafe { source.leave(&mut state, node) };
+                match taken {
+                    Taken::Value(_) | Taken::End => {
+                        self.linked.set(false);
+                        // SAFETY: linked.
+                        unused = unsafe { source.leave(&mut state, node) };
+                    }
+                    // There is a message, and this one wakes itself for it: it counts as woken. Were it to
+                    // wait, the wake that has brought it here would be lost to the others.
+                    // SAFETY: linked, and marked waiting.
+                    Taken::Unpublished => unsafe { source.grant_polled(&mut state, node) },
+                    Taken::Empty | Taken::Withdrawn(_) => {}
                 }
                 taken
             };
@@ -146,6 +153,7 @@ impl Reception {
                 }
                 Taken::End => {
                     source.settle_without_value(&mut after);
+                    discard(unneeded);
                     return Poll::Ready(None);
                 }
                 Taken::Unpublished => {

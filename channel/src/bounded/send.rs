@@ -172,10 +172,12 @@ impl<'a, T, F: Flavor> Send<'a, T, F> {
                 wake,
                 waker,
             } => {
+                let mut panics = FirstPanic::new();
                 // SAFETY: claimed just now; the waiter did not get into the line.
-                let sent = unsafe { self.publish(position, wake) };
-                wake::recycle(waker);
-                sent
+                panics.catch(|| _ = unsafe { self.publish(position, wake) });
+                panics.catch(|| wake::recycle(waker));
+                panics.resume("a waker");
+                Poll::Ready(Ok(()))
             }
             // SAFETY: as above.
             Entered::Closed => Poll::Ready(Err(SendError(unsafe { self.finish() }))),

@@ -3,6 +3,7 @@
 //! A waker is cloned before the line is locked, and the clone is dropped when there is room after all.
 //! Nothing may be half done then.
 
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, RawWaker, RawWakerVTable, Waker};
@@ -10,6 +11,7 @@ use std::task::{Poll, RawWaker, RawWakerVTable, Waker};
 use super::full;
 use crate::common::{poll_once, within};
 use crate::flavor::error::TryRecvError;
+use wakerun_channel::mpmc;
 
 type Action = Mutex<Option<Box<dyn FnOnce() + Send>>>;
 
@@ -161,5 +163,29 @@ fn a_waker_that_panics_as_it_is_dropped_leaves_no_refused_waiter_in_line() {
             assert_eq!(rx.try_recv(), Ok(0));
             assert_eq!(rx.try_recv(), Err(TryRecvError::Disconnected));
         }
+    });
+}
+
+#[test]
+fn two_wakers_that_panic_as_they_are_dropped_lose_no_message_and_are_one_panic() {
+    within("receive, two panics", || {
+        let (tx, rx) = mpmc::channel(2);
+        let tx = Arc::new(tx);
+        let mut ahead = Box::pin(rx.recv());
+        assert!(poll_once(ahead.as_mut(), Waker::noop()).is_pending());
+        let mut recv = Box::pin(rx.recv());
+        // Its clone waits in line.
+        let first = ManuallyDrop::new(acting(|| (), || panic!("the drop of a waker panics")));
+        assert!(poll_once(recv.as_mut(), &first).is_pending());
+        // A message comes between the looks, and wakes the one ahead: the receive has the first waker, and
+        // the clone of the second, to drop.
+        let sender = Arc::clone(&tx);
+        let second = ManuallyDrop::new(acting(
+            move || sender.try_send(1).unwrap(),
+            || panic!("the drop of another waker panics"),
+        ));
+        let polled = catch_unwind(AssertUnwindSafe(|| poll_once(recv.as_mut(), &second)));
+        assert!(polled.is_err(), "the panic is the caller's to see");
+        assert_eq!(rx.try_recv(), Ok(1));
     });
 }
