@@ -282,17 +282,45 @@ fn a_sender_that_meets_an_eviction_is_served() {
         let (tx, rx) = mpmc::channel(1);
         tx.try_send(1).unwrap();
         let other = tx.clone();
-        let sender = thread::spawn(move || block_on_thread(other.send(3)).unwrap());
-        let evicted = tx.force_send(2).unwrap();
-        assert!(matches!(evicted, Some(1 | 3)));
-        drop(tx);
-        let mut got = Vec::new();
-        while let Some(n) = block_on_thread(rx.recv()) {
-            got.push(n);
-        }
-        sender.join().unwrap();
-        got.extend(evicted);
-        got.sort_unstable();
-        assert_eq!(got, [1, 2, 3]);
+        let sender = thread::spawn(move || {
+            let (wakes, waker) = count_wakes();
+            let mut send = Box::pin(async move { other.send(3).await });
+            let sent = send.as_mut().poll(&mut Context::from_waker(&waker));
+            (send, sent, wakes)
+        });
+        assert_eq!(tx.force_send(2), Ok(Some(1)));
+        let (mut send, sent, wakes) = sender.join().unwrap();
+        // There was never any room.
+        assert!(sent.is_pending());
+        assert_eq!(rx.try_recv(), Ok(2));
+        assert_eq!(wakes.load(Ordering::Relaxed), 1);
+        assert_eq!(poll_once(send.as_mut()), Poll::Ready(Ok(())));
+        assert_eq!(rx.try_recv(), Ok(3));
+    });
+}
+
+/// Eviction against a receive, with a sender in line: it gets the room that the receive makes.
+#[test]
+fn a_receive_that_meets_an_eviction_serves_the_line() {
+    model(|| {
+        let (tx, rx) = mpmc::channel(1);
+        tx.try_send(1).unwrap();
+        let (wakes, waker) = count_wakes();
+        let mut send = pin!(tx.send(3));
+        assert!(
+            send.as_mut()
+                .poll(&mut Context::from_waker(&waker))
+                .is_pending()
+        );
+        let own = rx.clone();
+        let receiver = thread::spawn(move || own.try_recv().unwrap());
+        // The room of what is received is the waiting sender's; its message can make way in turn.
+        let evicted = tx.force_send(2).unwrap().unwrap();
+        let got = receiver.join().unwrap();
+        assert_eq!(wakes.load(Ordering::Relaxed), 1);
+        assert_eq!(poll_once(send.as_mut()), Poll::Ready(Ok(())));
+        let mut all = vec![evicted, got, rx.try_recv().unwrap()];
+        all.sort_unstable();
+        assert_eq!(all, [1, 2, 3]);
     });
 }
