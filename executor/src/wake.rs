@@ -32,6 +32,8 @@
 //! ```
 
 mod batch;
+#[cfg(wakerun_loom)]
+mod model_task;
 mod poll_end;
 mod task_ref;
 mod wakeup;
@@ -39,6 +41,8 @@ mod watch;
 
 pub use crate::runtime::{block_on_thread, block_on_thread_until};
 pub use batch::{BATCH, Batch};
+#[cfg(wakerun_loom)]
+pub use model_task::ModelTask;
 pub use poll_end::{
     PollEnd, cancel_deferred, defer_to_poll_end, defer_to_poll_end_unchecked, forget_deferred,
 };

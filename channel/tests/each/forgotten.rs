@@ -145,7 +145,7 @@ fn a_parked_send_held_across_another_await_does_not_lock_up() {
 
 #[test]
 fn a_forgotten_grant_holds_one_slot_and_no_more() {
-    // The lapse rule will take it back from a task that has been polled since; here nobody has.
+    // With a waker that is not the task's own nothing lapses (lapse.rs).
     everywhere(|capacity| async move {
         let (tx, mut rx) = full(capacity);
         let mut forgotten = polled(tx.reserve());

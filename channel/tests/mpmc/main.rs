@@ -10,7 +10,9 @@ mod each;
 mod ends;
 mod force_send;
 mod lapse;
+mod races;
 mod receivers;
+mod stress;
 mod waiting;
 
 /// The kind that the shared tests are about.

@@ -1,51 +1,19 @@
-//! Models of the channel's handshakes, through the public interface, with plain threads as tasks.
+//! One receiver.
 
 use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Wake, Waker};
 
 use loom::thread;
 use wakerun::wake::block_on_thread;
 
+use super::{count_wakes, model, model_at_least, poll_once};
 use crate::error::{TryRecvError, TrySendError};
 use crate::{mpmc, mpsc};
-
-/// As many preemptions as the environment says, or two: enough for each pair of steps that meet.
-fn model(f: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.or(Some(2));
-    builder.check(f);
-}
-
-/// As many preemptions as the environment says, but at least `bound`.
-fn model_at_least(bound: usize, f: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.max(Some(bound));
-    builder.check(f);
-}
-
-/// A waker that counts. The count is a plain one: no step of the model.
-fn count_wakes() -> (Arc<AtomicUsize>, Waker) {
-    struct Counter(Arc<AtomicUsize>);
-
-    impl Wake for Counter {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    let wakes = Arc::new(AtomicUsize::new(0));
-    let waker = Waker::from(Arc::new(Counter(Arc::clone(&wakes))));
-    (wakes, waker)
-}
-
-fn poll_once<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
-    future.poll(&mut Context::from_waker(Waker::noop()))
-}
 
 /// Claim against park, PARKED against acknowledge: the receiver sleeps and is woken.
 #[test]
