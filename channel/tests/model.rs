@@ -9,12 +9,13 @@ mod common;
 mod model;
 
 use std::env;
+use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use common::{LIMIT, Place, Rng, within_time};
-use model::{Bell, Case, Tally, Turns, random_ops, shrink};
+use model::{Case, Input, Tally, Turns, random_ops, shrink};
 
 /// Operations on one channel before the next one is made.
 const LENGTH: usize = 150;
@@ -102,25 +103,47 @@ fn agrees(place: Place, turns: Turns, percent: usize, seed: u64) {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "reads files")]
+fn agrees_on_what_the_fuzzer_has_found() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/operations");
+    within_time("corpus", LIMIT, move || {
+        let mut count = 0;
+        for file in fs::read_dir(corpus).expect("there is a corpus") {
+            let path = file.expect("the corpus can be listed").path();
+            let bytes = fs::read(&path).expect("an input can be read");
+            let Some(input) = Input::from_bytes(&bytes) else {
+                continue;
+            };
+            let (place, turns) = if input.in_task {
+                (Place::Current, Turns::Rung(Arc::default()))
+            } else {
+                (Place::Off, Turns::Off)
+            };
+            let result = place.run(async move { input.case.run(&input.ops, &turns).await });
+            if let Err(error) = result {
+                panic!("{}: {error}", path.display());
+            }
+            count += 1;
+        }
+        assert!(count > 0, "the corpus is empty");
+    });
+}
+
+#[test]
 fn agrees_off_the_runtime() {
     agrees(Place::Off, Turns::Off, 25, 1_000_000);
 }
 
 #[test]
 fn agrees_in_a_task_of_one_thread() {
-    agrees(
-        Place::Current,
-        Turns::Rung(Arc::new(Bell::default())),
-        35,
-        2_000_000,
-    );
+    agrees(Place::Current, Turns::Rung(Arc::default()), 35, 2_000_000);
 }
 
 #[test]
 fn agrees_in_a_task_of_a_worker() {
     agrees(
         Place::Workers(1),
-        Turns::Rung(Arc::new(Bell::default())),
+        Turns::Rung(Arc::default()),
         25,
         3_000_000,
     );

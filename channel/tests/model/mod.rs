@@ -29,7 +29,7 @@ use real::Sides;
 use rendezvous::Rendezvous;
 pub(crate) use shrink::shrink;
 pub(crate) use tally::Tally;
-pub(crate) use turns::{Bell, Turns};
+pub(crate) use turns::Turns;
 use unbounded::Unbounded;
 
 /// A kind of channel.
@@ -83,6 +83,31 @@ impl Case {
             Flavor::Unbounded => sequence::<Unbounded>(self.capacity, ops, turns).await,
             Flavor::Rendezvous => sequence::<Rendezvous>(self.capacity, ops, turns).await,
         }
+    }
+}
+
+/// A sequence as the fuzzer makes it.
+pub(crate) struct Input {
+    pub(crate) case: Case,
+    pub(crate) in_task: bool,
+    pub(crate) ops: Vec<Op>,
+}
+
+impl Input {
+    /// More operations tell no more, and cost time.
+    const LENGTH: usize = 200;
+
+    /// The first byte says which channel, the second one where it runs, and each three after them are an
+    /// operation.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (&[case, place], rest) = bytes.split_first_chunk()?;
+        let (triples, _) = rest.as_chunks();
+        let ops = triples.iter().map(|&op| Op::from_bytes(op));
+        Some(Self {
+            case: Case::from_byte(case),
+            in_task: !place.is_multiple_of(4),
+            ops: ops.take(Self::LENGTH).collect(),
+        })
     }
 }
 

@@ -46,6 +46,8 @@ pub(crate) enum Op {
 
     Clone(End, usize),
     DropHandle(End, usize),
+    /// All handles, futures and permits of one end, but those that were forgotten or leaked.
+    DropAll(End),
     Downgrade(End, usize),
     Upgrade(End, usize),
     DropWeak(End, usize),
@@ -92,7 +94,7 @@ fn way(b: usize) -> Way {
 /// How often each kind comes up, and what it is made of: two small numbers.
 type Entry = (u32, fn(usize, usize) -> Op);
 
-const KINDS: [Entry; 41] = [
+const KINDS: [Entry; 43] = [
     (20, |a, _| Op::TrySend(a)),
     (8, |a, _| Op::ForceSend(a)),
     (12, |a, b| Op::TryReserve(a, way(b))),
@@ -107,7 +109,7 @@ const KINDS: [Entry; 41] = [
     (12, |a, _| Op::Drop(Rx, a)),
     (4, |a, _| Op::Forget(Tx, a)),
     (2, |a, _| Op::Forget(Rx, a)),
-    (2, |a, _| Op::Leak(Tx, a)),
+    (3, |a, _| Op::Leak(Tx, a)),
     (2, |a, _| Op::Leak(Rx, a)),
     (20, |a, b| Op::PermitSend(a, b % 4)),
     (6, |a, _| Op::PermitNext(a)),
@@ -134,6 +136,8 @@ const KINDS: [Entry; 41] = [
     (10, |a, _| Op::SendOr(a)),
     (8, |a, b| Op::SendMany(a, b % 5)),
     (6, |a, _| Op::Cancel(a)),
+    (2, |_, _| Op::DropAll(Tx)),
+    (1, |_, _| Op::DropAll(Rx)),
 ];
 
 /// What nothing happens without: polls.
@@ -206,6 +210,23 @@ pub(crate) fn random_ops(rng: &mut Rng, capacity: usize, length: usize) -> Vec<O
                 ops.push(Op::Poll(Rx, LAST, with(rng.below(3))));
             }
             _ => {}
+        }
+    }
+    if rng.one_in(3) {
+        // What is leaked outlives all senders.
+        ops.extend([
+            Op::Send(0),
+            Op::Poll(Tx, LAST, with(rng.below(3))),
+            Op::Leak(Tx, LAST),
+            Op::DropAll(Tx),
+        ]);
+        for _ in 0..rng.below(12) {
+            let kind = [6, 9, 9, 21, 22, 36, 37][rng.below(7)];
+            ops.push(Op::from_bytes([
+                kind,
+                rng.below(64) as u8,
+                rng.below(64) as u8,
+            ]));
         }
     }
     ops

@@ -16,10 +16,12 @@ pub(crate) enum Event {
     Evict,
     /// A message was withdrawn.
     Withdraw,
+    /// The last sender went, and a leaked send still stood in line.
+    Orphan,
 }
 
 impl Event {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Nudge,
         Self::Lapse,
         Self::LapseForTry,
@@ -27,6 +29,7 @@ impl Event {
         Self::PassOn,
         Self::Evict,
         Self::Withdraw,
+        Self::Orphan,
     ];
 
     /// Whether it needs a task of ours.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use super::op::With;
-use super::spec::Waiter;
+use super::spec::{Kind, State, Waiter};
 use crate::common::{Counter, counter};
 
 /// What a future or a receiver is polled with: a waker that counts, replaced when an operation asks for
@@ -46,10 +46,12 @@ impl Watch {
         }
     }
 
-    /// Woken once, or not at all. Who waits with the task's own waker shares it with others.
+    /// Woken once, or not at all. Who waits with the task's own waker shares it with others; a receiver
+    /// that does not wait is owed nothing, and may have woken itself on the way.
     pub(crate) fn check(&self, what: &str, waiter: Waiter) -> Result<(), String> {
+        let receives = (waiter.kind, waiter.state) == (Kind::Receive, State::New);
         match (self.count.count(), waiter.woken) {
-            _ if waiter.own => Ok(()),
+            _ if waiter.own || receives => Ok(()),
             (0, false) | (1, true) => Ok(()),
             (0, true) => Err(format!("{what} was not woken ({waiter:?})")),
             (_, false) => Err(format!("{what} was woken for nothing ({waiter:?})")),

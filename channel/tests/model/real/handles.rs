@@ -57,6 +57,31 @@ impl<C: Channel> Sides<C> {
         Ok(())
     }
 
+    pub(super) fn drop_all(&mut self, end: End) -> Done {
+        match end {
+            End::Tx => {
+                while !self.sends.is_empty() {
+                    self.drop_send(0)?;
+                }
+                while !self.permits.is_empty() {
+                    self.permit_drop(0, drop)?;
+                }
+                while !self.senders.is_empty() {
+                    self.drop_handle(end, 0)?;
+                }
+            }
+            End::Rx => {
+                while !self.recvs.is_empty() {
+                    self.drop_recv(0)?;
+                }
+                while !self.receivers.is_empty() {
+                    self.drop_handle(end, 0)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn downgrade(&mut self, end: End, n: usize) -> Done {
         match end {
             End::Tx if self.weak_senders.len() < MAX_HANDLES => {

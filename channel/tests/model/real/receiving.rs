@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use super::{
-    Corpse, Lost, MAX_FORGOTTEN, MAX_FUTURES, Port, Share, Sides, Waiting, agree, leak, pick,
+    Corpse, Lost, MAX_FORGOTTEN, MAX_FUTURES, MAX_LEAKED, Port, Share, Sides, Waiting, agree, leak,
+    pick,
 };
 use crate::model::channel::{Channel, Ended};
 use crate::model::lent::Lent;
@@ -161,7 +162,9 @@ impl<C: Channel> Sides<C> {
     }
 
     pub(super) fn leak_recv(&mut self, n: usize) -> Done {
-        if let Some(i) = pick(n, self.recvs.len()) {
+        if let Some(i) = pick(n, self.recvs.len())
+            && self.leaks < MAX_LEAKED
+        {
             let Waiting {
                 id,
                 future,
@@ -169,7 +172,7 @@ impl<C: Channel> Sides<C> {
                 watch,
                 ..
             } = self.recvs.remove(i);
-            self.any_leaked = true;
+            self.leaks += 1;
             leak(Corpse::<C>(future));
             self.lost.push(Lost {
                 id,

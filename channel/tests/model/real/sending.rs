@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use super::{
-    Corpse, Holding, Lost, MAX_FORGOTTEN, MAX_FUTURES, MAX_PERMITS, Share, Sides, Waiting, agree,
-    leak, pick,
+    Corpse, Holding, Lost, MAX_FORGOTTEN, MAX_FUTURES, MAX_LEAKED, MAX_PERMITS, Share, Sides,
+    Waiting, agree, leak, pick,
 };
 use crate::common::Tracked;
 use crate::model::channel::{Channel, Ended, Permits, Wait, Way};
@@ -290,6 +290,9 @@ impl<C: Channel> Sides<C> {
         let Some(i) = pick(n, self.sends.len()) else {
             return Ok(());
         };
+        if self.leaks >= MAX_LEAKED {
+            return Ok(());
+        }
         let Waiting {
             id,
             future,
@@ -298,7 +301,7 @@ impl<C: Channel> Sides<C> {
             ..
         } = self.sends.remove(i);
         self.leaked.extend(self.spec.messages_of(id));
-        self.any_leaked = true;
+        self.leaks += 1;
         leak(Corpse::<C>(future));
         self.lost.push(Lost {
             id,
@@ -364,10 +367,12 @@ impl<C: Channel> Sides<C> {
     }
 
     pub(super) fn permit_leak(&mut self, n: usize) -> Done {
-        if let Some(i) = pick(n, self.permits.len()) {
+        if let Some(i) = pick(n, self.permits.len())
+            && self.leaks < MAX_LEAKED
+        {
             let Holding { permits, share } = self.permits.remove(i);
-            std::mem::forget(permits);
-            self.any_leaked = true;
+            leak(permits);
+            self.leaks += 1;
             if let Share::Lent(_) = share {
                 self.end_share(share);
             }
