@@ -12,7 +12,9 @@
 //!   the poll is over instead of once an operation;
 //! - **fairness**: [`poll_budget`] makes a task that always finds its primitives ready yield;
 //! - **epochs**: [`TaskRef::epoch`] and [`watch_polls`] tell whether a task has been polled since, so
-//!   that what was granted to a task which does not come for it can be taken back.
+//!   that what was granted to a task which does not come for it can be taken back;
+//! - **blocking forms**: [`block_on_thread`] and [`block_on_thread_until`] wait for a future on a plain
+//!   thread; [`must_not_block`] tells where that would be a mistake.
 //!
 //! Everything works off the runtime, too, with any executor's wakers: then a placed wake is a wake,
 //! a deferral is refused, and the budget is without limit.

@@ -89,9 +89,8 @@ impl fmt::Debug for Poller<'_> {
 }
 
 /// Whether `waker` is the own waker of the task, or of the future in `block_on`, that is being polled on
-/// this thread: then whoever
-/// waits with it is polled when the task is. It is not inside combinators that have wakers of their own,
-/// such as `FuturesUnordered`, nor off the runtime.
+/// this thread: then whoever waits with it is polled when the task is. It is not inside combinators that
+/// have wakers of their own, such as `FuturesUnordered`, nor off the runtime.
 ///
 /// ```
 /// use std::task::Waker;
@@ -115,8 +114,8 @@ pub fn is_own_waker(waker: &Waker) -> bool {
     }
 }
 
-/// The epoch of the task, or of the future in `block_on`, that a waker wakes, as in [`TaskRef::epoch`](super::TaskRef::epoch); `None` for a
-/// waker of something else.
+/// The epoch of the task, or of the future in `block_on`, that a waker wakes, as in
+/// [`TaskRef::epoch`](super::TaskRef::epoch); `None` for a waker of something else.
 ///
 /// ```
 /// assert_eq!(wakerun::wake::epoch_of(std::task::Waker::noop()), None);
