@@ -7,6 +7,8 @@
 //! `cargo bench --bench together` measures what the runtime's rule to keep talkers together brings and costs: one
 //! channel on one runtime, and computation after tiny polls ([`fanout`]), with the rule on and off ([`together`]).
 //!
+//! `cargo bench --bench timers` measures what timers cost ([`timers`]), against tokio and async-io.
+//!
 //! Only ratios within one run mean anything: machines drift.
 
 pub mod args;
@@ -26,5 +28,6 @@ pub mod results;
 pub mod rounds;
 pub mod runtimes;
 pub mod table;
+pub mod timers;
 pub mod together;
 pub mod watchdog;

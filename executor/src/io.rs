@@ -137,8 +137,8 @@ impl<T> Async<T> {
     /// The `poll_` form of [`readable`](Self::readable).
     ///
     /// It does not know when a task stops waiting, so its waker is kept until the next event or the
-    /// end of the descriptor. If more than eight tasks wait so, the first is woken without a cause;
-    /// the `async` forms have no such limit.
+    /// end of the descriptor. If more than 64 tasks wait so, the first is woken without a cause; the
+    /// `async` forms have no such limit.
     ///
     /// # Errors
     /// If the runtime has been shut down.

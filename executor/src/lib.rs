@@ -19,6 +19,9 @@
 //! that need tokio.
 #![warn(missing_docs)]
 
+#[cfg(not(unix))]
+compile_error!("wakerun has been written for Unix systems so far");
+
 mod context;
 mod driver;
 pub mod fs;

@@ -186,6 +186,7 @@ fn outside_a_runtime_is_told() {
     drop(spawn_blocking(|| ()));
 }
 
+// Case B115.
 #[test]
 fn a_panic_in_block_on_is_not_held_up_by_a_job() {
     within("a panic in block_on", || {

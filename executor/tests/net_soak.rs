@@ -262,6 +262,7 @@ async fn all_gone(runtime: &wakerun::Runtime, open: Option<usize>) {
     }
 }
 
+// Case B055.
 #[test]
 fn a_runtime_can_end_in_the_middle_of_traffic() {
     let _alone = ALONE

@@ -170,14 +170,14 @@ fn poll_methods_of_many_tasks_are_all_woken() {
             let (one, other) = UnixDatagram::pair().unwrap();
             let reader = Arc::new(Async::new(one).unwrap());
             let mut set = JoinSet::new();
-            for _ in 0..30 {
+            for _ in 0..80 {
                 let reader = Arc::clone(&reader);
                 set.spawn(poll_fn(move |cx| {
                     reader.poll_read_with(cx, |io| io.recv(&mut [0; 8]))
                 }));
             }
             sleep(MS * 2).await;
-            for _ in 0..30 {
+            for _ in 0..80 {
                 other.send(b"x").unwrap();
                 yield_now().await;
             }

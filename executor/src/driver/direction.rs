@@ -41,8 +41,9 @@ const CLOSED: u64 = 4;
 /// One event.
 const EVENT: u64 = 8;
 
-/// Wakers left by `poll_` methods at a time.
-const POLLERS: usize = 8;
+/// Wakers left by `poll_` methods at a time: more than there are tasks that share a descriptor in this
+/// way, and few enough for those who come with a new waker each time.
+const POLLERS: usize = 64;
 
 /// The word as it was before an operation.
 #[derive(Clone, Copy, Debug)]

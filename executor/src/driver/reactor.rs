@@ -94,15 +94,8 @@ impl Sources {
 
 impl Reactor {
     pub(super) fn new() -> io::Result<Self> {
-        let poller = Poller::new()?;
-        if !poller.supports_edge() {
-            return Err(io::Error::new(
-                io::ErrorKind::Unsupported,
-                "this system does not report changes of readiness only",
-            ));
-        }
         Ok(Self {
-            poller,
+            poller: Poller::new()?,
             sources: Lock::new(Sources {
                 slab: Slab::new(),
                 generation: 0,
@@ -118,6 +111,12 @@ impl Reactor {
     /// # Safety
     /// It stays open until it has been removed.
     pub(super) unsafe fn add(&self, fd: RawFd) -> io::Result<(Key, Arc<Source>)> {
+        if !self.poller.supports_edge() {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "this system does not tell of changes of readiness only, which is what wakerun needs",
+            ));
+        }
         let source = Arc::new(Source {
             read: Direction::new(),
             write: Direction::new(),

@@ -3,13 +3,14 @@
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use pin_project_lite::pin_project;
 
 use super::error::Elapsed;
 use super::{Instant, Sleep, sleep, sleep_until};
+use crate::wake;
 
 /// Gives `future` so long to be done.
 ///
@@ -93,12 +94,24 @@ impl<F: Future> Future for Timeout<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
+        // A look at it; it is spent below.
+        let has_budget = wake::spend_budget();
+        if has_budget {
+            wake::refund_budget();
+        }
         if let Poll::Ready(output) = this.future.poll(cx) {
             return Poll::Ready(Ok(output));
         }
-        // Without the budget: a future that always uses it up would never be told that its time is
-        // over.
-        this.delay.poll_elapsed(cx).map(|()| Err(Elapsed::new()))
+        ready!(this.delay.poll_elapsed(cx));
+        if !has_budget {
+            // A loop of limits that are over lets others run, too.
+            wake::force_yield(cx);
+            return Poll::Pending;
+        }
+        // Even if the future has used up the rest: it would do so each time, and never be told that
+        // its time is over.
+        let _ = wake::spend_budget();
+        Poll::Ready(Err(Elapsed::new()))
     }
 }
 
