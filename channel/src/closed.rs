@@ -1,10 +1,14 @@
 //! Who waits for the channel to close.
 
 use std::collections::BTreeMap;
-use std::task::Waker;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
 
 use wakerun::lock::Lock;
 use wakerun::panics::FirstPanic;
+use wakerun::wake;
 
 /// Wakers of `closed()` futures, by a key that each future keeps.
 pub(crate) struct ClosedWaiters {
@@ -68,5 +72,66 @@ impl ClosedWaiters {
             panics.catch(|| waker.wake());
         }
         panics.resume("a waker");
+    }
+}
+
+/// A sender whose channel can be closed.
+pub(crate) trait Closing {
+    fn closed_waiters(&self) -> &ClosedWaiters;
+
+    fn has_closed(&self) -> bool;
+}
+
+/// The future of a sender's `closed`: waits until the channel is closed.
+///
+/// # Cancel safety
+/// Dropping it has no effect.
+#[expect(private_bounds, reason = "sealed: the senders of this crate")]
+#[must_use = "futures do nothing unless you `.await` or poll them"]
+pub struct Closed<'a, S: Closing> {
+    sender: &'a S,
+    key: Option<u64>,
+}
+
+#[expect(private_bounds, reason = "as above")]
+impl<'a, S: Closing> Closed<'a, S> {
+    pub(crate) fn new(sender: &'a S) -> Self {
+        Self { sender, key: None }
+    }
+}
+
+impl<S: Closing> Future for Closed<'_, S> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let sender = self.sender;
+        if sender.has_closed() {
+            return wake::poll_budget(cx);
+        }
+        let waker = cx.waker().clone();
+        let key = sender
+            .closed_waiters()
+            .register(self.key, waker, || sender.has_closed());
+        match key {
+            None => Poll::Ready(()),
+            Some(key) => {
+                self.key = Some(key);
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl<S: Closing> Drop for Closed<'_, S> {
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            self.sender.closed_waiters().remove(key);
+        }
+    }
+}
+
+impl<S: Closing> fmt::Debug for Closed<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Closed").finish_non_exhaustive()
     }
 }

@@ -66,6 +66,8 @@ mod rx_cell;
 mod timed;
 pub mod unbounded;
 
+pub use closed::Closed;
+
 #[cfg(all(test, wakerun_loom))]
 mod loom_tests;
 

@@ -205,6 +205,18 @@ pub(crate) trait Source: Sized {
         }
     }
 
+    /// Takes up to `limit` messages that are there.
+    fn take_more(self: &Arc<Self>, buffer: &mut Vec<Self::Item>, limit: usize) -> usize {
+        let mut count = 0;
+        while count < limit
+            && let Taken::Value(value) = self.take_now()
+        {
+            buffer.push(value);
+            count += 1;
+        }
+        count
+    }
+
     /// Drops wakers, whose destructors may be foreign code, with a message in hand.
     #[inline]
     fn recycle(&self, wakers: impl IntoIterator<Item = Waker>, value: Self::Item) -> Self::Item {

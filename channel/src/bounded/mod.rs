@@ -11,7 +11,6 @@
 //! | `force_send`, of [`mpmc`](crate::mpmc) | no: the oldest message makes way | yes |
 //! | [`blocking_send`](Sender::blocking_send), [`blocking_send_timeout`](Sender::blocking_send_timeout) | in line, and blocks the thread | yes |
 
-mod closed;
 mod owned_permit;
 mod permit;
 mod permit_iter;
@@ -25,7 +24,6 @@ mod sender;
 mod weak;
 
 pub use crate::flavor::{Flavor, Mpmc, Mpsc};
-pub use closed::Closed;
 pub use owned_permit::OwnedPermit;
 pub use permit::Permit;
 pub use permit_iter::PermitIterator;
@@ -40,6 +38,9 @@ pub use weak::WeakSender;
 use std::sync::Arc;
 
 use crate::chan::Chan;
+
+/// The future of [`Sender::closed`]; see [`crate::Closed`].
+pub type Closed<'a, T, F = Mpsc> = crate::Closed<'a, Sender<T, F>>;
 
 /// The largest capacity of a channel: 16,777,215 messages.
 pub const MAX_CAPACITY: usize = crate::gate::MAX_CAPACITY;

@@ -14,9 +14,10 @@ use super::{
     SendMany, SendOr, WeakSender,
 };
 use crate::chan::Chan;
+use crate::closed::{ClosedWaiters, Closing};
 use crate::error::{SendError, SendTimeoutError, TryReserveError, TrySendError};
 use crate::flavor::{Flavor, Mpsc};
-use crate::gate::Claim;
+use crate::gate::{CLOSED, Claim};
 
 /// Sends messages into a channel; clone it for more senders.
 ///
@@ -436,6 +437,19 @@ impl<T, F: Flavor> Sender<T, F> {
         Closed::new(self)
     }
 
+    /// Closes the channel, as a receiver's `close` does: senders that wait get their messages back, and
+    /// what has been accepted still arrives.
+    ///
+    /// ```
+    /// let (tx, mut rx) = wakerun_channel::mpsc::channel::<u8>(1);
+    /// tx.close();
+    /// assert!(tx.is_closed());
+    /// assert_eq!(rx.blocking_recv(), None);
+    /// ```
+    pub fn close(&self) {
+        self.chan.close(CLOSED, |_| true);
+    }
+
     /// Whether the channel is closed: by a receiver's `close`, or because the receivers are gone.
     pub fn is_closed(&self) -> bool {
         self.chan.is_closed()
@@ -498,6 +512,16 @@ impl<T, F: Flavor> Sender<T, F> {
     /// How many weak senders there are. A snapshot.
     pub fn weak_count(&self) -> usize {
         self.chan.weak_senders.load(Ordering::Relaxed)
+    }
+}
+
+impl<T, F: Flavor> Closing for Sender<T, F> {
+    fn closed_waiters(&self) -> &ClosedWaiters {
+        &self.chan.closed_waiters
+    }
+
+    fn has_closed(&self) -> bool {
+        self.chan.is_closed()
     }
 }
 

@@ -44,6 +44,7 @@ mod force_send;
 pub(crate) mod receive;
 mod receiver;
 mod recv;
+mod sender;
 mod weak;
 
 pub use crate::bounded::MAX_CAPACITY;

@@ -136,19 +136,7 @@ impl<T> Receiver<T> {
             return Poll::Ready(0);
         };
         buffer.push(first);
-        Poll::Ready(1 + self.take_more(buffer, limit - 1))
-    }
-
-    /// Takes up to `limit` messages that are there.
-    pub(super) fn take_more(&self, buffer: &mut Vec<T>, limit: usize) -> usize {
-        let mut count = 0;
-        while count < limit
-            && let Taken::Value(value) = self.chan.take_now()
-        {
-            buffer.push(value);
-            count += 1;
-        }
-        count
+        Poll::Ready(1 + self.chan.take_more(buffer, limit - 1))
     }
 
     /// Receives the next message if it is there.
@@ -200,6 +188,25 @@ impl<T> Receiver<T> {
             Err(TryRecvError::Disconnected) => None,
             Err(TryRecvError::Empty) => wakerun::wake::block_on_thread(self.recv()),
         }
+    }
+
+    /// Receives up to `limit` messages into `buffer`, blocking the thread until there is one; gives their
+    /// number, which is 0 when the channel has ended or `limit` is 0. For plain threads.
+    ///
+    /// # Panics
+    /// Inside a wakerun task or `block_on`, which would be blocked with all that it runs.
+    ///
+    /// ```
+    /// let (tx, rx) = wakerun_channel::mpmc::channel(2);
+    /// tx.try_send(1).unwrap();
+    /// let mut buffer = Vec::new();
+    /// assert_eq!(rx.blocking_recv_many(&mut buffer, 8), 1);
+    /// assert_eq!(buffer, [1]);
+    /// ```
+    #[track_caller]
+    pub fn blocking_recv_many(&self, buffer: &mut Vec<T>, limit: usize) -> usize {
+        crate::handle::assert_may_block("blocking_recv_many");
+        wakerun::wake::block_on_thread(self.recv_many(buffer, limit))
     }
 
     /// As [`blocking_recv`](Self::blocking_recv), but gives up after `timeout`; nothing is lost then. Any

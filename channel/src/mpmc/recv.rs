@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use super::Receiver;
 use crate::chan::Chan;
 use crate::flavor::Mpmc;
+use crate::receivers::Source;
 use crate::recv::RecvFrom;
 
 /// The future of [`Receiver::recv`].
@@ -75,7 +76,7 @@ impl<T> Future for RecvMany<'_, T> {
             return Poll::Ready(0);
         };
         this.buffer.push(first);
-        Poll::Ready(1 + this.receiver.take_more(this.buffer, this.limit - 1))
+        Poll::Ready(1 + this.receiver.chan().take_more(this.buffer, this.limit - 1))
     }
 }
 

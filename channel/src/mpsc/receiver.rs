@@ -187,6 +187,25 @@ impl<T> Receiver<T> {
         }
     }
 
+    /// Receives up to `limit` messages into `buffer`, blocking the thread until there is one; gives their
+    /// number, which is 0 when the channel has ended or `limit` is 0. For plain threads.
+    ///
+    /// # Panics
+    /// Inside a wakerun task or `block_on`, which would be blocked with all that it runs.
+    ///
+    /// ```
+    /// let (tx, mut rx) = wakerun_channel::mpsc::channel(2);
+    /// tx.try_send(1).unwrap();
+    /// let mut buffer = Vec::new();
+    /// assert_eq!(rx.blocking_recv_many(&mut buffer, 8), 1);
+    /// assert_eq!(buffer, [1]);
+    /// ```
+    #[track_caller]
+    pub fn blocking_recv_many(&mut self, buffer: &mut Vec<T>, limit: usize) -> usize {
+        crate::handle::assert_may_block("blocking_recv_many");
+        wakerun::wake::block_on_thread(self.recv_many(buffer, limit))
+    }
+
     /// As [`blocking_recv`](Self::blocking_recv), but gives up after `timeout`; nothing is lost then. Any
     /// duration is good.
     ///

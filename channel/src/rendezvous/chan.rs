@@ -11,12 +11,14 @@ use wakerun::panics::FirstPanic;
 use wakerun::sync::atomic::AtomicUsize;
 use wakerun::wake::{self, Batch, Place, PollWatch, Poller};
 
+use crate::closed::ClosedWaiters;
 use crate::line::{Line, Status, Waiter, Wants};
 use crate::receivers::{Counts, InHand, News, Source, Taken};
 
 pub(crate) struct Chan<T> {
     state: Lock<State<T>>,
     counts: Counts,
+    pub(super) closed_waiters: ClosedWaiters,
     pub(super) senders: AtomicUsize,
     pub(super) receivers: AtomicUsize,
 }
@@ -40,6 +42,7 @@ impl<T> Chan<T> {
                 stash: VecDeque::new(),
             }),
             counts: Counts::new(),
+            closed_waiters: ClosedWaiters::new(),
             senders: AtomicUsize::new(1),
             receivers: AtomicUsize::new(1),
         })
@@ -133,6 +136,7 @@ impl<T> Chan<T> {
             }
         }
         panics.catch(|| self.wake_receivers(News::End));
+        panics.catch(|| self.closed_waiters.wake_all());
         panics.resume("a waker");
     }
 

@@ -35,8 +35,12 @@ pub use sender::Sender;
 
 /// The futures of the handles' methods, by name.
 pub mod future {
+    use super::Sender;
     pub use super::receiver::Recv;
     pub use super::send::{Send, SendOr};
+
+    /// The future of [`Sender::closed`]; see [`crate::Closed`].
+    pub type Closed<'a, T> = crate::Closed<'a, Sender<T>>;
 }
 
 use chan::Chan;

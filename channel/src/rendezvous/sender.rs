@@ -10,6 +10,7 @@ use wakerun::time::{Instant, Sleep};
 
 use super::chan::Chan;
 use super::send::{Send, SendOr};
+use crate::closed::{Closed, ClosedWaiters, Closing};
 use crate::error::{SendError, SendTimeoutError};
 use crate::receivers::Source;
 
@@ -162,6 +163,35 @@ impl<T> Sender<T> {
         })
     }
 
+    /// Closes the channel, as a receiver's `close` does: senders that wait get their messages back, and
+    /// receivers find the end.
+    ///
+    /// ```
+    /// let (tx, rx) = wakerun_channel::rendezvous::channel::<u8>();
+    /// tx.close();
+    /// assert!(tx.is_closed());
+    /// assert_eq!(rx.blocking_recv(), None);
+    /// ```
+    pub fn close(&self) {
+        self.chan.close(false);
+    }
+
+    /// Waits until the channel is closed by a `close` or by the last receiver's drop.
+    ///
+    /// # Cancel safety
+    /// Dropping the future has no effect.
+    ///
+    /// ```
+    /// # wakerun::block_on(async {
+    /// let (tx, rx) = wakerun_channel::rendezvous::channel::<u8>();
+    /// wakerun::spawn(async move { drop(rx) });
+    /// tx.closed().await;
+    /// # });
+    /// ```
+    pub fn closed(&self) -> Closed<'_, Self> {
+        Closed::new(self)
+    }
+
     /// Whether the channel is closed.
     pub fn is_closed(&self) -> bool {
         self.chan.is_closed()
@@ -175,6 +205,16 @@ impl<T> Sender<T> {
     /// How many senders there are, this one among them. A snapshot.
     pub fn strong_count(&self) -> usize {
         self.chan.senders.load(Ordering::Relaxed)
+    }
+}
+
+impl<T> Closing for Sender<T> {
+    fn closed_waiters(&self) -> &ClosedWaiters {
+        &self.chan.closed_waiters
+    }
+
+    fn has_closed(&self) -> bool {
+        self.chan.is_closed()
     }
 }
 

@@ -37,8 +37,11 @@ pub use sender::{Sender, WeakSender};
 
 /// The futures of the handles' methods, by name.
 pub mod future {
+    use super::Sender;
     pub use super::receiver::{Recv, RecvMany};
-    pub use super::sender::Closed;
+
+    /// The future of [`Sender::closed`]; see [`crate::Closed`].
+    pub type Closed<'a, T> = crate::Closed<'a, Sender<T>>;
 }
 
 use chan::Chan;

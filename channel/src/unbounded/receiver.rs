@@ -116,6 +116,23 @@ impl<T> Receiver<T> {
         }
     }
 
+    /// The poll form of [`recv_many`](Self::recv_many).
+    pub fn poll_recv_many(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut Vec<T>,
+        limit: usize,
+    ) -> Poll<usize> {
+        if limit == 0 {
+            return Poll::Ready(0);
+        }
+        let Some(first) = std::task::ready!(self.poll_recv(cx)) else {
+            return Poll::Ready(0);
+        };
+        buffer.push(first);
+        Poll::Ready(1 + self.chan.take_more(buffer, limit - 1))
+    }
+
     /// Receives the next message if it is there.
     ///
     /// # Errors
@@ -156,6 +173,25 @@ impl<T> Receiver<T> {
             Err(TryRecvError::Disconnected) => None,
             Err(TryRecvError::Empty) => wakerun::wake::block_on_thread(self.recv()),
         }
+    }
+
+    /// Receives up to `limit` messages into `buffer`, blocking the thread until there is one; gives their
+    /// number, which is 0 when the channel has ended or `limit` is 0. For plain threads.
+    ///
+    /// # Panics
+    /// Inside a wakerun task or `block_on`, which would be blocked with all that it runs.
+    ///
+    /// ```
+    /// let (tx, rx) = wakerun_channel::unbounded::channel();
+    /// tx.send(1).unwrap();
+    /// let mut buffer = Vec::new();
+    /// assert_eq!(rx.blocking_recv_many(&mut buffer, 8), 1);
+    /// assert_eq!(buffer, [1]);
+    /// ```
+    #[track_caller]
+    pub fn blocking_recv_many(&self, buffer: &mut Vec<T>, limit: usize) -> usize {
+        crate::handle::assert_may_block("blocking_recv_many");
+        wakerun::wake::block_on_thread(self.recv_many(buffer, limit))
     }
 
     /// As [`blocking_recv`](Self::blocking_recv), but gives up after `timeout`; nothing is lost then. Any
@@ -313,6 +349,16 @@ impl<T> WeakReceiver<T> {
     pub fn upgrade(&self) -> Option<Receiver<T>> {
         crate::handle::count_up(&self.chan.receivers).then(|| Receiver::new(self.chan.clone()))
     }
+
+    /// How many receivers there are. A snapshot.
+    pub fn strong_count(&self) -> usize {
+        self.chan.receivers.load(Ordering::Relaxed)
+    }
+
+    /// How many weak receivers there are, this one among them. A snapshot.
+    pub fn weak_count(&self) -> usize {
+        self.chan.weak_receivers.load(Ordering::Relaxed)
+    }
 }
 
 impl<T> Clone for Receiver<T> {
@@ -430,14 +476,7 @@ impl<T> Future for RecvMany<'_, T> {
             return Poll::Ready(0);
         };
         this.buffer.push(first);
-        let mut count = 1;
-        while count < this.limit
-            && let Taken::Value(value) = this.chan.take_now()
-        {
-            this.buffer.push(value);
-            count += 1;
-        }
-        Poll::Ready(count)
+        Poll::Ready(1 + this.chan.take_more(this.buffer, this.limit - 1))
     }
 }
 

@@ -1,15 +1,12 @@
 //! The sending handle.
 
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use wakerun::sync::atomic::Ordering;
-use wakerun::wake;
 
 use super::chan::Chan;
+use crate::closed::{Closed, ClosedWaiters, Closing};
 use crate::error::SendError;
 use crate::receivers::Source;
 
@@ -83,11 +80,21 @@ impl<T> Sender<T> {
     /// assert!(tx.is_closed());
     /// # });
     /// ```
-    pub fn closed(&self) -> Closed<'_, T> {
-        Closed {
-            sender: self,
-            key: None,
-        }
+    pub fn closed(&self) -> Closed<'_, Self> {
+        Closed::new(self)
+    }
+
+    /// Closes the channel, as a receiver's `close` does: senders that wait get their messages back, and
+    /// what has been accepted still arrives.
+    ///
+    /// ```
+    /// let (tx, rx) = wakerun_channel::unbounded::channel::<u8>();
+    /// tx.close();
+    /// assert!(tx.is_closed());
+    /// assert_eq!(rx.blocking_recv(), None);
+    /// ```
+    pub fn close(&self) {
+        self.chan.close();
     }
 
     /// Whether the channel is closed.
@@ -127,6 +134,16 @@ impl<T> Sender<T> {
         }
     }
 
+    /// How many receivers there are. A snapshot.
+    pub fn receiver_strong_count(&self) -> usize {
+        self.chan.receivers.load(Ordering::Relaxed)
+    }
+
+    /// How many weak receivers there are. A snapshot.
+    pub fn receiver_weak_count(&self) -> usize {
+        self.chan.weak_receivers.load(Ordering::Relaxed)
+    }
+
     /// How many senders there are, this one among them. A snapshot.
     pub fn strong_count(&self) -> usize {
         self.chan.senders.load(Ordering::Relaxed)
@@ -152,6 +169,16 @@ impl<T> WeakSender<T> {
     /// How many weak senders there are, this one among them. A snapshot.
     pub fn weak_count(&self) -> usize {
         self.chan.weak_senders.load(Ordering::Relaxed)
+    }
+}
+
+impl<T> Closing for Sender<T> {
+    fn closed_waiters(&self) -> &ClosedWaiters {
+        &self.chan.closed_waiters
+    }
+
+    fn has_closed(&self) -> bool {
+        self.chan.is_closed()
     }
 }
 
@@ -195,49 +222,5 @@ impl<T> fmt::Debug for Sender<T> {
 impl<T> fmt::Debug for WeakSender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         super::receiver::debug(f, "WeakSender", &self.chan)
-    }
-}
-
-/// The future of [`Sender::closed`].
-///
-/// # Cancel safety
-/// Dropping it has no effect.
-#[must_use = "futures do nothing unless you `.await` or poll them"]
-pub struct Closed<'a, T> {
-    sender: &'a Sender<T>,
-    key: Option<u64>,
-}
-
-impl<T> Future for Closed<'_, T> {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let chan = &self.sender.chan;
-        if chan.is_closed() {
-            return wake::poll_budget(cx);
-        }
-        let waker = cx.waker().clone();
-        let key = chan
-            .closed_waiters
-            .register(self.key, waker, || chan.is_closed());
-        self.key = key.or(self.key);
-        match key {
-            None => Poll::Ready(()),
-            Some(_) => Poll::Pending,
-        }
-    }
-}
-
-impl<T> Drop for Closed<'_, T> {
-    fn drop(&mut self) {
-        if let Some(key) = self.key {
-            self.sender.chan.closed_waiters.remove(key);
-        }
-    }
-}
-
-impl<T> fmt::Debug for Closed<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Closed").finish_non_exhaustive()
     }
 }
