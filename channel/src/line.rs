@@ -666,6 +666,9 @@ impl<T> Line<T> {
         let ticket = |node| unsafe { Self::with(node, |links| links.ticket) };
         if self.first.is_none_or(|first| ticket(node) < ticket(first)) {
             self.first = Some(node);
+            // The one behind it will come to be the first anew, and whoever was told of it may have found
+            // this one instead.
+            self.seen_first = 0;
         }
     }
 

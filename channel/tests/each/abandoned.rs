@@ -92,3 +92,47 @@ fn a_waker_that_panics_at_a_lapse_keeps_no_later_grant_from_lapsing() {
         }
     });
 }
+
+#[test]
+fn a_reservation_that_returned_to_the_front_and_left_makes_news_of_the_message_behind_it() {
+    within("back at the front, and gone", || {
+        for (_, runtime) in runtimes() {
+            let task = runtime.spawn(async {
+                let (tx, mut rx) = full(1);
+                let mut lapses = Box::pin(tx.reserve());
+                poll_fn(|cx| {
+                    assert!(lapses.as_mut().poll(cx).is_pending());
+                    Poll::Ready(())
+                })
+                .await;
+                assert_eq!(rx.try_recv(), Ok(0));
+                // Granted, and two polls are over without it.
+                for _ in 0..4 {
+                    yield_once().await;
+                }
+                // It lapses in favour of one who keeps the room for good.
+                let mut holds = polled(tx.reserve());
+                holds.pending();
+                let _permit = holds.woken().unwrap();
+                let mut recv = polled(rx.recv());
+                recv.pending();
+                // The receiver is woken to take the message straight out of the line,
+                let mut send = polled(tx.send(1));
+                send.pending();
+                assert!(recv.wakes.fired());
+                // but finds somebody else in front.
+                poll_fn(|cx| {
+                    assert!(lapses.as_mut().poll(cx).is_pending());
+                    Poll::Ready(())
+                })
+                .await;
+                recv.pending();
+                recv.wakes.take();
+                drop(lapses);
+                assert_eq!(recv.woken(), Some(1));
+                assert_eq!(send.woken(), Ok(()));
+            });
+            runtime.block_on(task).unwrap();
+        }
+    });
+}
