@@ -68,8 +68,8 @@ fn one_of_two_receivers_gets_the_message() {
                 Poll::Pending => woken += wakes.load(Ordering::Relaxed),
             }
         }
-        // A woken one may have come too late; then the message is with the other.
-        assert!(got == 1 || (got == 0 && woken == 1));
+        // One that has seen the message half written wakes itself, too.
+        assert!(got == 1 || (got == 0 && woken >= 1));
         assert_eq!(mine.0.try_recv().is_ok(), got == 0);
     });
 }

@@ -3,6 +3,7 @@
 use std::panic::catch_unwind;
 
 use crate::common::{Ledger, everywhere, settle};
+use crate::flavor::error::TryRecvError;
 use crate::flavor::{MAX_CAPACITY, channel};
 
 /// The message of the panic that `channel(capacity)` ends in.
@@ -74,9 +75,25 @@ fn permit_arithmetic_holds_at_the_maximum() {
     assert_eq!(tx.try_reserve().is_ok(), held < MAX_CAPACITY);
     rx.close();
     assert!(tx.is_closed());
-    assert!(rx.try_recv() == Err(crate::flavor::error::TryRecvError::Empty));
+    assert!(rx.try_recv() == Err(TryRecvError::Empty));
     drop(permits);
-    assert!(rx.try_recv() == Err(crate::flavor::error::TryRecvError::Disconnected));
+    assert!(rx.try_recv() == Err(TryRecvError::Disconnected));
+}
+
+#[test]
+fn all_permits_of_the_largest_channel_can_be_held_at_once() {
+    // B096
+    let (tx, mut rx) = channel::<()>(MAX_CAPACITY);
+    let permits = tx.try_reserve_many(MAX_CAPACITY).unwrap();
+    assert_eq!((permits.len(), tx.capacity()), (MAX_CAPACITY, 0));
+    assert!(tx.try_send(()).unwrap_err().is_full());
+    assert!(tx.try_reserve_many(1).unwrap_err().is_full());
+    rx.close();
+    assert!(tx.try_reserve_many(1).unwrap_err().is_closed());
+    assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
+    drop(permits);
+    assert_eq!(rx.try_recv(), Err(TryRecvError::Disconnected));
+    assert_eq!(tx.capacity(), MAX_CAPACITY);
 }
 
 #[test]
