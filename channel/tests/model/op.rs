@@ -140,13 +140,17 @@ const KINDS: [Entry; 43] = [
     (1, |_, _| Op::DropAll(Rx)),
 ];
 
-/// What nothing happens without: polls.
-const ALWAYS: [(usize, u32); 3] = [(8, 80), (9, 24), (36, 24)];
-
-/// What brings messages or takes room, what takes messages, and what goes on with futures.
-const SENDING: [usize; 8] = [0, 1, 2, 3, 4, 16, 38, 39];
-const TAKING: [usize; 4] = [21, 22, 23, 24];
-const GOING_ON: [usize; 4] = [8, 9, 10, 11];
+/// What a sequence can have more or less of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Group {
+    /// What brings messages or takes room.
+    Sending,
+    /// What takes messages without a future.
+    Taking,
+    /// What goes on with futures.
+    GoingOn,
+    Other,
+}
 
 impl Op {
     /// Any three bytes are an operation.
@@ -154,80 +158,114 @@ impl Op {
         let [kind, a, b] = bytes.map(usize::from);
         KINDS[kind % KINDS.len()].1(a, b)
     }
+
+    fn random(kind: usize, rng: &mut Rng) -> Self {
+        Self::from_bytes([kind as u8, rng.below(64) as u8, rng.below(64) as u8])
+    }
+
+    fn group(self) -> Group {
+        match self {
+            Self::TrySend(_) | Self::ForceSend(_) | Self::TryReserve(..) | Self::Send(_) => {
+                Group::Sending
+            }
+            Self::SendOr(_) | Self::SendMany(..) | Self::Reserve(..) | Self::PermitSend(..) => {
+                Group::Sending
+            }
+            Self::TryRecv(_) | Self::PollReceiver(..) | Self::PollStream(..) => Group::Taking,
+            Self::PollMany(..) => Group::Taking,
+            Self::Poll(..) | Self::Drop(..) => Group::GoingOn,
+            _ => Group::Other,
+        }
+    }
+
+    /// How often it comes up at least: nothing happens without polls, and their ends.
+    fn least(self) -> u32 {
+        match self {
+            Self::Poll(Tx, ..) => 80,
+            Self::Poll(Rx, ..) | Self::EndPoll(false) => 24,
+            _ => 0,
+        }
+    }
+
+    /// The poll that most futures get soon.
+    fn first_poll(self, rng: &mut Rng) -> Option<Self> {
+        let end = match self {
+            Self::Send(_) | Self::SendOr(_) | Self::SendMany(..) | Self::Reserve(..) => Tx,
+            Self::Recv(..) => Rx,
+            _ => return None,
+        };
+        Some(Self::Poll(end, LAST, with(rng.below(3))))
+    }
 }
 
 /// A sequence of about `length` operations. Each sequence has its own mood, which makes some kinds
 /// frequent and others rare, so that full, empty, closing and crowded channels all come up.
 pub(crate) fn random_ops(rng: &mut Rng, capacity: usize, length: usize) -> Vec<Op> {
-    let mut mood: Vec<u32> = KINDS
-        .iter()
-        .map(|&(weight, _)| weight * [0, 1, 2, 2, 3, 6][rng.below(6)])
-        .collect();
-    for (kind, least) in ALWAYS {
-        mood[kind] = mood[kind].max(least);
-    }
-    // Crowded with receivers, or with senders; or futures are left alone; or neither.
-    let tilt = rng.below(4);
-    let rare: &[usize] = [&[][..], &SENDING, &TAKING, &GOING_ON][tilt];
-    for &kind in rare {
-        mood[kind] = mood[kind].div_ceil(5);
-    }
-    let total: u32 = mood.iter().sum();
-    let mut ops = Vec::with_capacity(length);
-    if tilt == 1 {
-        // Receivers that wait.
-        for n in 0..rng.below(6) {
-            ops.push(Op::Recv(n, None));
-            ops.push(Op::Poll(Rx, LAST, with(rng.below(3))));
-        }
-    } else if rng.one_in(2) {
-        // Start near the bound, where it gets interesting.
-        let free = rng.below(2);
-        let count = capacity.saturating_sub(free).min(length / 2);
-        let filler = if rng.one_in(2) {
-            Op::TrySend(0)
+    // Crowded with receivers, or with senders; or futures are left alone; or nothing of that.
+    let moods = [Group::Sending, Group::Taking, Group::GoingOn, Group::Other];
+    let rare = moods[rng.below(moods.len())];
+    let weights = KINDS.map(|(weight, make)| {
+        let weight = weight * [0, 1, 2, 2, 3, 6][rng.below(6)];
+        let sample = make(0, 0);
+        let weight = weight.max(sample.least());
+        if rare != Group::Other && sample.group() == rare {
+            weight.div_ceil(5)
         } else {
-            Op::TryReserve(0, Way::One)
-        };
-        ops.extend((0..count).map(|_| filler));
-    }
+            weight
+        }
+    });
+    let mut ops = beginning(rng, rare, capacity.min(length / 2));
+    let total: u32 = weights.iter().sum();
     while ops.len() < length {
         let mut pick = rng.below(total as usize) as u32;
-        let hit = mood.iter().position(|&weight| {
+        let hit = weights.iter().position(|&weight| {
             let hit = pick < weight;
             pick = pick.saturating_sub(weight);
             hit
         });
-        let kind = hit.expect("the pick is below the total") as u8;
-        let op = Op::from_bytes([kind, rng.below(64) as u8, rng.below(64) as u8]);
+        let op = Op::random(hit.expect("the pick is below the total"), rng);
         ops.push(op);
-        // Most futures are polled soon.
-        match op {
-            Op::Send(_) | Op::SendOr(_) | Op::SendMany(..) | Op::Reserve(..) if !rng.one_in(4) => {
-                ops.push(Op::Poll(Tx, LAST, with(rng.below(3))));
-            }
-            Op::Recv(..) if !rng.one_in(4) => {
-                ops.push(Op::Poll(Rx, LAST, with(rng.below(3))));
-            }
-            _ => {}
+        if !rng.one_in(4) {
+            ops.extend(op.first_poll(rng));
         }
     }
     if rng.one_in(3) {
-        // What is leaked outlives all senders.
-        ops.extend([
-            Op::Send(0),
-            Op::Poll(Tx, LAST, with(rng.below(3))),
-            Op::Leak(Tx, LAST),
-            Op::DropAll(Tx),
-        ]);
-        for _ in 0..rng.below(12) {
-            let kind = [6, 9, 9, 21, 22, 36, 37][rng.below(7)];
-            ops.push(Op::from_bytes([
-                kind,
-                rng.below(64) as u8,
-                rng.below(64) as u8,
-            ]));
-        }
+        orphans(rng, &mut ops);
     }
     ops
+}
+
+/// Receivers that wait, or a channel near its bound, where it gets interesting; or nothing.
+fn beginning(rng: &mut Rng, rare: Group, capacity: usize) -> Vec<Op> {
+    let mut ops = Vec::new();
+    if rare == Group::Sending {
+        for n in 0..rng.below(6) {
+            let recv = Op::Recv(n, None);
+            ops.push(recv);
+            ops.extend(recv.first_poll(rng));
+        }
+    } else if rng.one_in(2) {
+        let filler = [Op::TrySend(0), Op::TryReserve(0, Way::One)][rng.below(2)];
+        let count = capacity.saturating_sub(rng.below(2));
+        ops.extend(std::iter::repeat_n(filler, count));
+    }
+    ops
+}
+
+/// What is leaked outlives all senders.
+fn orphans(rng: &mut Rng, ops: &mut Vec<Op>) {
+    let send = Op::Send(0);
+    ops.push(send);
+    ops.extend(send.first_poll(rng));
+    ops.extend([Op::Leak(Tx, LAST), Op::DropAll(Tx)]);
+    for _ in 0..rng.below(12) {
+        let (n, with) = (rng.below(64), with(rng.below(3)));
+        ops.push(match rng.below(6) {
+            0 => Op::Recv(n, None),
+            1 | 2 => Op::Poll(Rx, n, with),
+            3 => Op::TryRecv(n),
+            4 => Op::PollReceiver(n, with),
+            _ => Op::EndPoll(rng.one_in(2)),
+        });
+    }
 }

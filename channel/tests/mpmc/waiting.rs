@@ -445,6 +445,30 @@ fn a_receiver_takes_from_the_line_of_senders_what_permits_keep_out_of_the_queue(
 }
 
 #[test]
+fn a_message_that_stands_first_in_line_wakes_one_receiver() {
+    everywhere(|capacity| async move {
+        let (tx, rx) = channel(capacity);
+        // A worker puts off what a receive owes for channels that it knows.
+        for i in 0..2 {
+            tx.try_send(i).unwrap();
+            assert_eq!(rx.try_recv(), Ok(i));
+            settle().await;
+        }
+        let mut line = waiting(&rx, 3);
+        tx.try_send(0).unwrap();
+        // So this receive looks at the line of senders once more at the end of the poll.
+        assert_eq!(line[0].woken(), Some(0));
+        let _permits = tx.try_reserve_many(capacity).unwrap();
+        let mut send = polled(tx.send(1));
+        send.pending();
+        settle().await;
+        assert!(line[1].wakes.fired(), "told of the first of the line");
+        assert!(!line[2].wakes.fired(), "there is no other message");
+        assert_eq!(line[1].ready(), Some(1));
+    });
+}
+
+#[test]
 fn a_receive_frees_a_slot_for_the_senders_whoever_makes_it() {
     everywhere(|capacity| async move {
         let (tx, a) = full(capacity);
