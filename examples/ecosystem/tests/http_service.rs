@@ -156,6 +156,8 @@ fn a_disk_that_stands_still_makes_it_refuse_and_recover() {
     // Opened for both, so that opening does not wait for the other side.
     let mut options = fs::OpenOptions::new();
     let mut disk = options.read(true).write(true).open(&pipe.0).unwrap();
+    // A pipe that nobody reads from any more would be a failure; it is open until the service has ended.
+    let _open = disk.try_clone().unwrap();
     let server = start(&pipe, CAPACITY);
     let address = server.address;
     run(async move {
