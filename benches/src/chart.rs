@@ -118,7 +118,7 @@ const CHANNELS_COLOURS: [(&str, &str); 9] = [
     ("flume", "#b08900"),
     ("async-channel", "#c2255c"),
     ("asyncband", "#7a4a21"),
-    ("thingbuf", "#364fc7"),
+    ("thingbuf", "#74b816"),
 ];
 
 /// The colour of a channel.
@@ -128,11 +128,11 @@ fn colour(channel: &str) -> &'static str {
     own.next().map_or("#868e96", |(_, colour)| *colour)
 }
 
-/// The channels in the groups, ours first, in the order of their first cells.
+/// The channels in the groups, variants of one package as one, in the order of their first cells.
 fn channels<'a>(groups: &[&'a GroupResult]) -> Vec<&'a str> {
     let mut channels: Vec<&str> = Vec::new();
     for cell in groups.iter().flat_map(|group| &group.cells) {
-        let name = cell.cell.channel;
+        let name = package(cell.cell.channel);
         if !channels.contains(&name) && (cell.cell.is_ours() || cell.cell.is_peer()) {
             channels.push(name);
         }
@@ -140,9 +140,14 @@ fn channels<'a>(groups: &[&'a GroupResult]) -> Vec<&'a str> {
     channels
 }
 
-/// The best cell of a channel, of ours only where it is at home.
+/// The first word of a channel's name: variants of one package share it.
+fn package(channel: &str) -> &str {
+    channel.split(' ').next().unwrap_or(channel)
+}
+
+/// The best cell of a channel and its variants, of ours only where it is at home.
 fn best_of<'a>(group: &'a GroupResult, channel: &str) -> Option<&'a CellResult> {
-    group.best(|cell| cell.channel == channel && (cell.is_peer() || cell.is_at_home()))
+    group.best(|cell| package(cell.channel) == channel && (cell.is_peer() || cell.is_at_home()))
 }
 
 /// Draws the throughput of the funnel by capacity: a line for each channel, on the runtime that is best for it.
@@ -185,26 +190,15 @@ pub fn ratios(facts: &Facts, results: &[GroupResult]) -> Option<String> {
         .iter()
         .filter(|group| group.ours().is_some() && !group.cells[0].cell.channel.is_empty())
         .collect();
-    // Variants of one package share a column.
-    let mut columns: Vec<&str> = Vec::new();
-    for channel in channels(&with_channels) {
-        let package = channel.split(' ').next().unwrap_or(channel);
-        if !package.starts_with(crate::ours::NAME) && !columns.contains(&package) {
-            columns.push(package);
-        }
-    }
+    let mut columns = channels(&with_channels);
+    columns.retain(|channel| !channel.starts_with(crate::ours::NAME));
     if columns.is_empty() {
         return None;
     }
     let row = |group: &&GroupResult| {
         let ours = group.ours()?.rate();
         let against = |cell: Option<&CellResult>| Some(ours / cell?.rate());
-        let of = |package: &&str| {
-            against(
-                group
-                    .best(|cell| cell.is_peer() && cell.channel.split(' ').next() == Some(package)),
-            )
-        };
+        let of = |channel: &&str| against(best_of(group, channel));
         let best = against(group.best_other());
         let ratios = std::iter::once(best).chain(columns.iter().map(of));
         Some((group.group.column.clone(), ratios.collect()))

@@ -213,7 +213,7 @@ fn spread_out(mut places: Vec<f64>, gap: f64, least: f64, most: f64) -> Vec<f64>
 fn nice_step(most: f64) -> f64 {
     let rough = most / 5.0;
     let power = 10f64.powf(rough.log10().floor());
-    let steps = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);
+    let steps = [1.0, 2.0, 2.5, 5.0, 10.0].map(|factor| factor * power);
     steps
         .into_iter()
         .find(|step| *step >= rough)
@@ -232,9 +232,10 @@ pub fn heat(
 ) -> usize {
     const ROW: usize = 20;
     const NAMES: usize = 200;
-    // Names of columns stand aslant over them.
-    const HEAD: usize = 84;
-    let width = (WIDTH - MARGIN - NAMES - 40) / columns.len().max(1);
+    // Names of columns stand aslant over them, and that of the last needs room.
+    const HEAD: usize = 92;
+    const SLANT: usize = 70;
+    let width = (WIDTH - MARGIN - NAMES - SLANT) / columns.len().max(1);
     let left = |index: usize| NAMES + index * width;
     for (index, column) in columns.iter().enumerate() {
         let (x, y) = (left(index) + width / 2, top + HEAD - 8);
