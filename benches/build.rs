@@ -1,4 +1,5 @@
-//! Hands the harness two facts that only the build knows: the compiler, and the locked version of each dependency.
+//! Hands the harness facts that only the build knows: the compiler, the commit, and the locked version of each
+//! dependency.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,6 +14,9 @@ fn main() {
         "cargo::rustc-env=BENCH_RUSTC={}",
         version.unwrap_or_default()
     );
+
+    println!("cargo::rustc-env=BENCH_COMMIT={}", commit());
+    println!("cargo::rerun-if-changed=../.git/logs/HEAD");
 
     let lock = Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../Cargo.lock");
     println!("cargo::rerun-if-changed={}", lock.display());
@@ -36,4 +40,19 @@ fn packages(lock: &str) -> String {
         }
     }
     packages.join(",")
+}
+
+/// The commit that is checked out, with a plus where files differ from it; empty where git knows none.
+fn commit() -> String {
+    let git = |arguments: &[&str]| {
+        let out = Command::new("git").args(arguments).output().ok()?;
+        let text = String::from_utf8_lossy(&out.stdout).trim().to_string();
+        out.status.success().then_some(text)
+    };
+    let Some(commit) = git(&["rev-parse", "--short=10", "HEAD"]) else {
+        return String::new();
+    };
+    let changed = git(&["status", "--porcelain", "--untracked-files=no"]);
+    let clean = changed.is_some_and(|changed| changed.is_empty());
+    format!("{commit}{}", if clean { "" } else { "+" })
 }

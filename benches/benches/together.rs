@@ -33,7 +33,10 @@ fn bench(args: &Args) -> ExitCode {
         );
         return ExitCode::SUCCESS;
     }
-    println!("\n{}\n", Facts::gather().machine());
+    println!(
+        "\n{}\n",
+        Facts::gather("cargo bench --bench together").machine()
+    );
     println!("{}", together::table(&talkers, &fan_out, load));
     ExitCode::SUCCESS
 }

@@ -5,26 +5,39 @@
 //! ```
 
 use std::env;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::process::ExitCode;
+use std::task::Poll;
+use std::time::Duration;
 
-use wakerun_channel::mpsc::{self, Receiver, Sender};
+use wakerun_channel::{mpmc, mpsc, unbounded};
 
 /// Does its operation so many times.
 type Kernel = fn(usize);
 
 /// The kernels by name.
-const KERNELS: [(&str, Kernel); 6] = [
-    ("try_send+try_recv", |n| in_task(64, n, try_pair)),
-    ("send+recv", |n| in_task(64, n, async_pair)),
+const KERNELS: [(&str, Kernel); 12] = [
+    ("try_send+try_recv", |n| in_task(try_pair(n))),
+    ("send+recv", |n| in_task(async_pair(n))),
     ("try_send+try_recv, no runtime", |n| {
-        let (tx, rx) = mpsc::channel(64);
-        wakerun::wake::block_on_thread(try_pair(tx, rx, n));
+        wakerun::wake::block_on_thread(try_pair(n));
     }),
-    ("reserve+send+recv", |n| in_task(64, n, permit_pair)),
-    ("a message through capacity 1, 1 sender", |n| funnel(1, n)),
+    ("reserve+send+recv", |n| in_task(permit_pair(n))),
+    ("send+recv, mpmc", |n| in_task(mpmc_pair(n))),
+    ("send+recv, unbounded", |n| in_task(unbounded_pair(n))),
+    ("a message through capacity 1, 1 sender", |n| {
+        funnel(1, 1, n)
+    }),
     ("a message through capacity 1, 13 senders", |n| {
-        funnel(13, n)
+        funnel(13, 1, n)
     }),
+    ("a message through capacity 10, 13 senders", |n| {
+        funnel(13, 10, n)
+    }),
+    ("spawn of a task, its run and end", |n| in_task(spawns(n))),
+    ("yield", |n| in_task(yields(n))),
+    ("a timer set and cancelled", |n| in_task(timers(n))),
 ];
 
 fn main() -> ExitCode {
@@ -42,41 +55,56 @@ fn main() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Runs a pair of operations in a task of a current-thread runtime.
-fn in_task<F>(capacity: usize, n: usize, kernel: fn(Sender<usize>, Receiver<usize>, usize) -> F)
-where
-    F: Future<Output = ()> + Send + 'static,
-{
+/// Runs a task on a current-thread runtime.
+fn in_task(task: impl Future<Output = ()> + Send + 'static) {
     let runtime = wakerun::Builder::new_current_thread().build().unwrap();
-    let (tx, rx) = mpsc::channel(capacity);
-    runtime.block_on(runtime.spawn(kernel(tx, rx, n))).unwrap();
+    runtime.block_on(runtime.spawn(task)).unwrap();
 }
 
-async fn try_pair(tx: Sender<usize>, mut rx: Receiver<usize>, n: usize) {
+async fn try_pair(n: usize) {
+    let (tx, mut rx) = mpsc::channel(64);
     for i in 0..n {
         tx.try_send(i).unwrap();
         assert_eq!(rx.try_recv(), Ok(i));
     }
 }
 
-async fn async_pair(tx: Sender<usize>, mut rx: Receiver<usize>, n: usize) {
+async fn async_pair(n: usize) {
+    let (tx, mut rx) = mpsc::channel(64);
     for i in 0..n {
         tx.send(i).await.unwrap();
         assert_eq!(rx.recv().await, Some(i));
     }
 }
 
-async fn permit_pair(tx: Sender<usize>, mut rx: Receiver<usize>, n: usize) {
+async fn permit_pair(n: usize) {
+    let (tx, mut rx) = mpsc::channel(64);
     for i in 0..n {
         tx.reserve().await.unwrap().send(i).unwrap();
         assert_eq!(rx.recv().await, Some(i));
     }
 }
 
-/// Sends `n` messages through one channel of capacity 1, on one worker.
-fn funnel(senders: usize, n: usize) {
+async fn mpmc_pair(n: usize) {
+    let (tx, rx) = mpmc::channel(64);
+    for i in 0..n {
+        tx.send(i).await.unwrap();
+        assert_eq!(rx.recv().await, Some(i));
+    }
+}
+
+async fn unbounded_pair(n: usize) {
+    let (tx, rx) = unbounded::channel();
+    for i in 0..n {
+        tx.send(i).unwrap();
+        assert_eq!(rx.recv().await, Some(i));
+    }
+}
+
+/// Sends `n` messages through one channel, on one worker.
+fn funnel(senders: usize, capacity: usize, n: usize) {
     let runtime = wakerun::Builder::new_current_thread().build().unwrap();
-    let (tx, mut rx) = mpsc::channel(1);
+    let (tx, mut rx) = mpsc::channel(capacity);
     let share = n / senders;
     for _ in 0..senders {
         let tx = tx.clone();
@@ -95,4 +123,27 @@ fn funnel(senders: usize, n: usize) {
         count
     });
     assert_eq!(runtime.block_on(receiver).unwrap(), share * senders);
+}
+
+async fn spawns(n: usize) {
+    for _ in 0..n {
+        wakerun::spawn(async {}).await.unwrap();
+    }
+}
+
+async fn yields(n: usize) {
+    for _ in 0..n {
+        wakerun::task::yield_now().await;
+    }
+}
+
+async fn timers(n: usize) {
+    for _ in 0..n {
+        let mut sleep = pin!(wakerun::time::sleep(Duration::from_secs(3600)));
+        poll_fn(|cx| {
+            assert!(sleep.as_mut().poll(cx).is_pending());
+            Poll::Ready(())
+        })
+        .await;
+    }
 }

@@ -5,25 +5,8 @@ use std::process::ExitCode;
 
 use crate::plan::Form;
 
-/// How to call the benchmark `funnel`.
-pub const USAGE: &str = "\
-cargo bench --bench funnel -- [full | quick | smoke] [FILTER] [options]
-
-  full                   the whole matrix and criterion's estimates (the default): half an hour
-  quick                  every pair on two workers: under three minutes
-  smoke, --test          every pair once, with few messages: checks, and measures nothing
-  FILTER                 only cells whose name contains it, as \"cap 10/kanal on tokio\"
-
-  --list                 names the cells and ends
-  --rounds N             rounds of each cell; criterion joins in at ten
-  --out DIR              where funnel.json and funnel.svg go (default: wakerun-bench in the target
-                         folder); a relative DIR starts in benches/
-  --save-baseline NAME   criterion keeps its samples under this name
-  --baseline NAME        criterion compares with these samples
-";
-
 /// The `main` of a benchmark: answers `--help` with `usage`, and runs `bench` with what the command line asks for.
-pub fn main(usage: &str, bench: fn(&Args) -> ExitCode) -> ExitCode {
+pub fn main(usage: &str, bench: impl FnOnce(&Args) -> ExitCode) -> ExitCode {
     if std::env::args().any(|argument| argument == "--help" || argument == "-h") {
         print!("{usage}");
         return ExitCode::SUCCESS;
@@ -44,6 +27,8 @@ pub struct Args {
     pub form: Option<Form>,
     /// A part of a cell's name.
     pub filter: String,
+    /// `--only`, for the report: parts of it.
+    pub only: Vec<String>,
     /// `--list`.
     pub list: bool,
     /// `--rounds`.
@@ -84,6 +69,7 @@ impl Args {
                     let rounds = value()?.parse().ok().filter(|rounds| *rounds > 0);
                     args.rounds = Some(rounds.ok_or("--rounds needs a number above zero")?);
                 }
+                "--only" => args.only = value()?.split(',').map(String::from).collect(),
                 "--out" => args.out = Some(value()?.into()),
                 "--save-baseline" => args.save_baseline = Some(value()?),
                 "--baseline" => args.baseline = Some(value()?),

@@ -17,11 +17,13 @@ pub struct Facts {
     pub date: String,
     /// The command that repeats the run.
     pub command: String,
+    /// The commit that was built, where git knows one; with a plus where files differ from it.
+    pub commit: &'static str,
 }
 
 impl Facts {
     /// Looks around.
-    pub fn gather() -> Self {
+    pub fn gather(program: &str) -> Self {
         Self {
             cpu: cpu(),
             cores: std::thread::available_parallelism().map_or(0, |cores| cores.get()),
@@ -32,7 +34,8 @@ impl Facts {
                     .duration_since(UNIX_EPOCH)
                     .map_or(0, |time| time.as_secs()),
             ),
-            command: command(std::env::args().skip(1)),
+            command: command(program, std::env::args().skip(1)),
+            commit: env!("BENCH_COMMIT"),
         }
     }
 
@@ -51,6 +54,9 @@ impl Facts {
 
 /// The locked version of a package.
 pub fn version(package: &str) -> &'static str {
+    if package == "std" {
+        return env!("BENCH_RUSTC");
+    }
     let locked = env!("BENCH_LOCK")
         .split(',')
         .filter_map(|package| package.split_once(' '));
@@ -62,8 +68,8 @@ pub fn version(package: &str) -> &'static str {
 }
 
 /// The arguments without cargo's, and without the place of the output, which is nobody else's.
-fn command(mut arguments: impl Iterator<Item = String>) -> String {
-    let mut command = "cargo bench --bench funnel".to_string();
+fn command(program: &str, mut arguments: impl Iterator<Item = String>) -> String {
+    let mut command = program.to_string();
     let mut separator = " -- ";
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
@@ -141,8 +147,12 @@ mod tests {
 
     #[test]
     fn the_command_repeats_the_run_elsewhere() {
-        let of =
-            |arguments: &[&str]| command(arguments.iter().map(|argument| argument.to_string()));
+        let of = |arguments: &[&str]| {
+            command(
+                "cargo bench --bench funnel",
+                arguments.iter().map(|argument| argument.to_string()),
+            )
+        };
         assert_eq!(of(&["--bench"]), "cargo bench --bench funnel");
         assert_eq!(
             of(&["quick", "--out", "somewhere", "cap 10/", "--bench"]),
@@ -152,7 +162,7 @@ mod tests {
 
     #[test]
     fn every_pair_has_versions() {
-        for package in crate::pairs::all().iter().flat_map(|pair| pair.packages) {
+        for package in crate::peers::pairs().iter().flat_map(|pair| pair.packages) {
             assert_ne!(version(package), "unknown", "{package}");
         }
     }

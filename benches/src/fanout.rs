@@ -12,9 +12,10 @@ use futures_lite::future::yield_now;
 
 use crate::gate::Countdown;
 use crate::ours::{Apart, Wakerun};
+use crate::peers::Tokio;
 use crate::results::median;
 use crate::rounds::order;
-use crate::runtimes::{Inside, Tokio};
+use crate::runtime::General;
 use crate::watchdog::Watchdog;
 
 /// Workers of every run.
@@ -57,7 +58,7 @@ impl Load {
 }
 
 /// Pure computation, each step of which needs the one before.
-fn churn(seed: u64, steps: u64) -> u64 {
+pub(crate) fn churn(seed: u64, steps: u64) -> u64 {
     (0..steps).fold(black_box(seed), |mut x, _| {
         x ^= x << 13;
         x ^= x >> 7;
@@ -76,7 +77,7 @@ pub struct FanOut {
 }
 
 impl FanOut {
-    fn of<R: Inside>() -> Self {
+    fn of<R: General>() -> Self {
         Self {
             runtime: R::NAME,
             times: Vec::new(),
@@ -132,7 +133,7 @@ pub fn measure(cells: &mut [FanOut], load: Load, rounds: usize) {
 }
 
 /// Runs one fan-out on a fresh `R`: the time from the last tiny poll until the last task has ended.
-fn run<R: Inside>(load: Load) -> Result<Duration, String> {
+fn run<R: General>(load: Load) -> Result<Duration, String> {
     let board = Arc::new(Board {
         started: OnceLock::new(),
         elapsed: OnceLock::new(),
@@ -163,7 +164,7 @@ struct Board {
 }
 
 /// The task that polls, starts the clock and spawns the others.
-async fn fan_out<R: Inside>(load: Load, board: Arc<Board>) {
+async fn fan_out<R: General>(load: Load, board: Arc<Board>) {
     for _ in 0..load.polls {
         yield_now().await;
     }

@@ -1,12 +1,14 @@
-//! The workload: independent channels, many or one, each with its senders and one receiver, all at full speed.
+//! The workload: independent channels, many or one, each with its senders and receivers, all at full speed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::channels::Channel;
+use crate::channel::Channel;
 use crate::gate::{Countdown, Gate};
-use crate::runtimes::Runtime;
+use crate::payload::Payload;
+use crate::runtime::Runtime;
+use crate::work::Sample;
 
 /// How many channels run side by side in `cargo bench --bench funnel`.
 pub const CHANNELS: usize = 61;
@@ -18,6 +20,8 @@ pub struct Shape {
     pub channels: usize,
     /// Senders of each channel.
     pub senders: usize,
+    /// Receivers of each channel.
+    pub receivers: usize,
     /// Capacity of each channel.
     pub capacity: usize,
     /// Messages that each sender sends.
@@ -34,7 +38,13 @@ impl Shape {
         self.senders * self.per_sender
     }
 
-    /// What the receiver of channel `channel` must report: its messages are consecutive numbers, and no two
+    /// The same with so many messages in all, or somewhat fewer, so that all senders send as many.
+    pub fn with_messages(self, messages: usize) -> Self {
+        let per_sender = (messages / self.channels / self.senders).max(1);
+        Self { per_sender, ..self }
+    }
+
+    /// What the receivers of channel `channel` must report together: its messages are consecutive numbers, and no two
     /// channels carry the same.
     fn expected(&self, channel: usize) -> Tally {
         let count = self.per_channel();
@@ -44,11 +54,18 @@ impl Shape {
     }
 }
 
-/// What one receiver got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the receivers of one channel got.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tally {
     count: usize,
     sum: usize,
+}
+
+impl Tally {
+    fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.sum = self.sum.wrapping_add(other.sum);
+    }
 }
 
 /// Runs one funnel of `C` on a fresh `R`: the time from the opening of the gate until the last receiver saw the
@@ -57,22 +74,31 @@ struct Tally {
 /// # Errors
 ///
 /// Says what a receiver got instead of its messages, where one got anything else.
-pub fn run<C: Channel, R: Runtime>(shape: Shape, workers: usize) -> Result<Duration, String> {
+pub fn run<T: Payload, C: Channel<T>, R: Runtime>(
+    shape: Shape,
+    workers: usize,
+) -> Result<Sample, String> {
     let board = Arc::new(Board::new(&shape));
     let runtime = R::new(workers);
     for channel in 0..shape.channels {
-        let (senders, receiver) = C::open(shape.capacity, shape.senders);
-        runtime.spawn(receive::<C>(receiver, channel, Seat::new(&board)));
+        let (senders, receivers) = C::open(shape.capacity, shape.senders, shape.receivers);
+        for receiver in receivers {
+            runtime.spawn(receive::<T, C>(receiver, channel, Seat::new(&board)));
+        }
         for (index, sender) in senders.into_iter().enumerate() {
             let first = channel * shape.per_channel() + index * shape.per_sender;
             let messages = first..first + shape.per_sender;
-            runtime.spawn(send::<C>(sender, messages, Seat::new(&board)));
+            runtime.spawn(send::<T, C>(sender, messages, Seat::new(&board)));
         }
     }
     // Spawned last, since some runtimes start nothing before they are told to finish.
     runtime.spawn(start(Seat::new(&board)));
     runtime.finish(board.running.zero());
-    board.result(&shape)
+    let time = board.result(&shape)?;
+    Ok(Sample {
+        time,
+        work: shape.messages(),
+    })
 }
 
 /// What the tasks of a run share.
@@ -81,27 +107,28 @@ struct Board {
     started: OnceLock<Instant>,
     receiving: AtomicUsize,
     elapsed: OnceLock<Duration>,
-    tallies: Vec<OnceLock<Tally>>,
+    tallies: Vec<Mutex<Tally>>,
     running: Countdown,
 }
 
 impl Board {
     fn new(shape: &Shape) -> Self {
-        let tasks = shape.channels * (shape.senders + 1);
+        let tasks = shape.channels * (shape.senders + shape.receivers);
         Self {
             gate: Gate::new(tasks),
             started: OnceLock::new(),
-            receiving: AtomicUsize::new(shape.channels),
+            receiving: AtomicUsize::new(shape.channels * shape.receivers),
             elapsed: OnceLock::new(),
-            tallies: vec![OnceLock::new(); shape.channels],
+            tallies: (0..shape.channels).map(|_| Mutex::default()).collect(),
             running: Countdown::new(tasks + 1),
         }
     }
 
     fn result(&self, shape: &Shape) -> Result<Duration, String> {
         for (channel, tally) in self.tallies.iter().enumerate() {
-            let (got, expected) = (tally.get(), shape.expected(channel));
-            if got != Some(&expected) {
+            let got = *tally.lock().unwrap_or_else(PoisonError::into_inner);
+            let expected = shape.expected(channel);
+            if got != expected {
                 return Err(format!(
                     "channel {channel} gave {got:?}, expected {expected:?}"
                 ));
@@ -138,7 +165,11 @@ async fn start(seat: Seat) {
 }
 
 /// The task of a sender.
-async fn send<C: Channel>(mut sender: C::Sender, messages: std::ops::Range<usize>, seat: Seat) {
+async fn send<T: Payload, C: Channel<T>>(
+    mut sender: C::Sender,
+    messages: std::ops::Range<usize>,
+    seat: Seat,
+) {
     seat.0.gate.pass().await;
     for message in messages {
         if !C::send(&mut sender, message).await {
@@ -148,17 +179,18 @@ async fn send<C: Channel>(mut sender: C::Sender, messages: std::ops::Range<usize
 }
 
 /// The task of a receiver. The last of them stops the clock.
-async fn receive<C: Channel>(mut receiver: C::Receiver, channel: usize, seat: Seat) {
+async fn receive<T: Payload, C: Channel<T>>(mut receiver: C::Receiver, channel: usize, seat: Seat) {
     let board = &*seat.0;
     board.gate.pass().await;
-    let mut tally = Tally { count: 0, sum: 0 };
+    let mut tally = Tally::default();
     while let Some(message) = C::recv(&mut receiver).await {
         tally.count += 1;
         tally.sum = tally.sum.wrapping_add(message);
     }
     board.tallies[channel]
-        .set(tally)
-        .expect("one receiver a channel");
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .add(tally);
     if board.receiving.fetch_sub(1, Ordering::AcqRel) == 1 {
         let started = board.started.get().expect("the gate is open");
         board
@@ -171,12 +203,12 @@ async fn receive<C: Channel>(mut receiver: C::Receiver, channel: usize, seat: Se
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channels::Tokio;
-    use crate::runtimes::TokioCurrentThread;
+    use crate::peers::{TokioCurrentThread, TokioMpsc};
 
     const TINY: Shape = Shape {
         channels: 9,
         senders: 3,
+        receivers: 1,
         capacity: 2,
         per_sender: 5,
     };
@@ -184,29 +216,42 @@ mod tests {
     /// A channel that loses one message of each channel.
     struct Lossy;
 
-    impl Channel for Lossy {
+    impl Channel<usize> for Lossy {
         const NAME: &'static str = "lossy";
         const PACKAGE: &'static str = "tokio";
         const ONE_SENDER: bool = false;
-        type Sender = <Tokio as Channel>::Sender;
-        type Receiver = <Tokio as Channel>::Receiver;
+        const ONE_RECEIVER: bool = true;
+        type Sender = <TokioMpsc as Channel<usize>>::Sender;
+        type Receiver = <TokioMpsc as Channel<usize>>::Receiver;
 
-        fn open(capacity: usize, senders: usize) -> (Vec<Self::Sender>, Self::Receiver) {
-            Tokio::open(capacity, senders)
+        fn open(
+            capacity: usize,
+            senders: usize,
+            receivers: usize,
+        ) -> (Vec<Self::Sender>, Vec<Self::Receiver>) {
+            <TokioMpsc as Channel<usize>>::open(capacity, senders, receivers)
         }
 
         async fn send(sender: &mut Self::Sender, message: usize) -> bool {
-            message == 7 || Tokio::send(sender, message).await
+            message == 7 || <TokioMpsc as Channel<usize>>::send(sender, message).await
         }
 
         async fn recv(receiver: &mut Self::Receiver) -> Option<usize> {
-            Tokio::recv(receiver).await
+            <TokioMpsc as Channel<usize>>::recv(receiver).await
+        }
+
+        fn try_send(sender: &mut Self::Sender, message: usize) -> bool {
+            sender.try_send(message).is_ok()
+        }
+
+        fn try_recv(receiver: &mut Self::Receiver) -> Option<usize> {
+            receiver.try_recv().ok()
         }
     }
 
     #[test]
     fn a_lost_message_is_an_error() {
-        let error = run::<Lossy, TokioCurrentThread>(TINY, 1).unwrap_err();
+        let error = run::<usize, Lossy, TokioCurrentThread>(TINY, 1).unwrap_err();
         assert!(
             error.contains("channel 0") && error.contains("count: 14"),
             "{error}"
@@ -223,5 +268,11 @@ mod tests {
                 sum: (15..30).sum()
             }
         );
+    }
+
+    #[test]
+    fn every_sender_sends_as_many() {
+        assert_eq!(TINY.with_messages(1000).per_sender, 37);
+        assert_eq!(TINY.with_messages(1).per_sender, 1);
     }
 }

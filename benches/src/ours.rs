@@ -1,10 +1,12 @@
-//! The two crates that are benchmarked here, as one more channel and one more runtime.
+//! The two crates that are benchmarked here, as two more channels and one more runtime.
 
 use std::future::Future;
+use std::time::Duration;
 
-use crate::channels::channel;
-use crate::pairs::Pair;
-use crate::runtimes::{Inside, Runtime, Tokio};
+use crate::channel::{blocking, channel, permits};
+use crate::entrant::{BlockingEntrant, ChannelEntrant, Pair};
+use crate::peers::Tokio;
+use crate::runtime::{General, Runtime};
 
 /// Our name in tables, of the channel and of the runtime.
 pub const NAME: &str = "wakerun";
@@ -12,10 +14,43 @@ pub const NAME: &str = "wakerun";
 channel! {
     /// Our mpsc channel.
     Mpsc = "wakerun" from "wakerun-channel",
-    many senders wakerun_channel::mpsc::Sender<usize> => wakerun_channel::mpsc::Receiver<usize>,
+    many to one, wakerun_channel::mpsc::Sender<T> => wakerun_channel::mpsc::Receiver<T>,
     open |capacity| wakerun_channel::mpsc::channel(capacity),
-    send |tx, message| tx.send(message).await.is_ok(),
+    send |tx, number| tx.send(T::new(number)).await.is_ok(),
     recv |rx| rx.recv().await,
+    try_send |tx, number| tx.try_send(T::new(number)).is_ok(),
+    try_recv |rx| rx.try_recv().ok(),
+}
+permits!(Mpsc);
+
+channel! {
+    /// Our mpmc channel.
+    Mpmc = "wakerun mpmc" from "wakerun-channel",
+    many to many, wakerun_channel::mpmc::Sender<T> => wakerun_channel::mpmc::Receiver<T>,
+    open |capacity| wakerun_channel::mpmc::channel(capacity),
+    send |tx, number| tx.send(T::new(number)).await.is_ok(),
+    recv |rx| rx.recv().await,
+    try_send |tx, number| tx.try_send(T::new(number)).is_ok(),
+    try_recv |rx| rx.try_recv().ok(),
+}
+permits!(Mpmc);
+
+blocking! {
+    /// Our mpsc channel between threads.
+    MpscSync = "wakerun" from "wakerun-channel",
+    many to one, wakerun_channel::mpsc::Sender<usize> => wakerun_channel::mpsc::Receiver<usize>,
+    open |capacity| wakerun_channel::mpsc::channel(capacity),
+    send |tx, message| tx.blocking_send(message).is_ok(),
+    recv |rx| rx.blocking_recv(),
+}
+
+blocking! {
+    /// Our mpmc channel between threads.
+    MpmcSync = "wakerun mpmc" from "wakerun-channel",
+    many to many, wakerun_channel::mpmc::Sender<usize> => wakerun_channel::mpmc::Receiver<usize>,
+    open |capacity| wakerun_channel::mpmc::channel(capacity),
+    send |tx, message| tx.blocking_send(message).is_ok(),
+    recv |rx| rx.blocking_recv(),
 }
 
 /// Our multi-threaded runtime, with or without its rule to keep talkers together.
@@ -49,13 +84,42 @@ impl<const TOGETHER: bool> Runtime for Wakerun<TOGETHER> {
     }
 }
 
-impl<const TOGETHER: bool> Inside for Wakerun<TOGETHER> {
+impl<const TOGETHER: bool> General for Wakerun<TOGETHER> {
     fn spawn_inside(task: impl Future<Output = ()> + Send + 'static) {
         drop(wakerun::spawn(task));
     }
+
+    fn sleep(time: Duration) -> impl Future<Output = ()> + Send {
+        wakerun::time::sleep(time)
+    }
+
+    fn block_on(&self, future: impl Future<Output = ()>) {
+        self.0.block_on(future);
+    }
 }
 
-/// Our pairs: the channel on its own runtime, and as a guest.
+/// Our pairs: the channels on their own runtime, and as guests.
 pub(crate) fn pairs() -> Vec<Pair> {
-    vec![Pair::of::<Mpsc, Wakerun>(), Pair::of::<Mpsc, Tokio>()]
+    vec![
+        Pair::of::<Mpsc, Wakerun>(),
+        Pair::of::<Mpsc, Tokio>(),
+        Pair::of::<Mpmc, Wakerun>().only_mpmc(),
+        Pair::of::<Mpmc, Tokio>().only_mpmc(),
+    ]
+}
+
+/// Our channels, for the operations one by one.
+pub(crate) fn channels() -> Vec<ChannelEntrant> {
+    vec![
+        ChannelEntrant::with_permits::<Mpsc>(),
+        ChannelEntrant::with_permits::<Mpmc>(),
+    ]
+}
+
+/// Our channels between threads.
+pub(crate) fn threads() -> Vec<BlockingEntrant> {
+    vec![
+        BlockingEntrant::of::<MpscSync>(),
+        BlockingEntrant::of::<MpmcSync>(),
+    ]
 }

@@ -3,7 +3,8 @@
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use crate::plan::{Cell, Group, Plan};
+use crate::plan::{Group, Plan};
+use crate::work::Cell;
 
 /// Counts runs, and writes a line: over the last one on a terminal, else one a round.
 #[derive(Debug)]

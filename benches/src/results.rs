@@ -1,44 +1,30 @@
 //! What was measured, and the statistics on it.
 
-use std::time::Duration;
-
-use crate::funnel::Shape;
-use crate::ours;
-use crate::plan::{Cell, group_name};
+use crate::plan::Group;
+use crate::work::{Cell, Sample};
 
 /// The measurements of one cell.
 #[derive(Clone, Debug)]
 pub struct CellResult {
     /// What was measured.
     pub cell: Cell,
-    /// What it was asked for: its group's shape, or fewer messages where the cell is slow.
-    pub shape: Shape,
-    /// The time of each round.
-    pub times: Vec<Duration>,
+    /// How much work it was asked for: as much as its group says, or less where the cell is slow.
+    pub work: usize,
+    /// The sample of each round.
+    pub samples: Vec<Sample>,
 }
 
 impl CellResult {
-    /// Messages per microsecond of each round, in ascending order.
+    /// Work per microsecond of each round, in ascending order.
     pub fn rates(&self) -> Vec<f64> {
-        let rate = |time: &Duration| self.shape.messages() as f64 / time.as_secs_f64() / 1e6;
-        let mut rates: Vec<f64> = self.times.iter().map(rate).collect();
+        let mut rates: Vec<f64> = self.samples.iter().map(Sample::rate).collect();
         rates.sort_by(f64::total_cmp);
         rates
     }
 
-    /// The median of the rounds, in messages per microsecond.
+    /// The median of the rounds, in work per microsecond.
     pub fn rate(&self) -> f64 {
         median(&self.rates())
-    }
-
-    /// Whether the channel is ours.
-    pub fn is_ours(&self) -> bool {
-        self.cell.pair.channel == ours::NAME
-    }
-
-    /// Whether this is the pair of that channel and that runtime.
-    pub fn is_pair(&self, channel: &str, runtime: &str) -> bool {
-        self.cell.pair.channel == channel && self.cell.pair.runtime == runtime
     }
 }
 
@@ -55,46 +41,50 @@ pub(crate) fn median(figures: &[f64]) -> f64 {
 /// The measurements of one group.
 #[derive(Clone, Debug)]
 pub struct GroupResult {
-    /// The shape its cells were asked for.
-    pub shape: Shape,
+    /// The group as planned.
+    pub group: Group,
     /// Its cells.
     pub cells: Vec<CellResult>,
 }
 
 impl GroupResult {
-    /// Its name: the workload and the capacity.
+    /// Its name: the table and the column.
     pub fn name(&self) -> String {
-        group_name(&self.shape)
+        self.group.name()
     }
 
     /// Rounds that were run.
     pub fn rounds(&self) -> usize {
-        self.cells
-            .iter()
-            .map(|cell| cell.times.len())
-            .max()
-            .unwrap_or(0)
+        let rounds = self.cells.iter().map(|cell| cell.samples.len());
+        rounds.max().unwrap_or(0)
     }
 
-    /// The fastest of the cells that `of` names.
-    pub fn best(&self, of: impl Fn(&CellResult) -> bool) -> Option<&CellResult> {
-        let cells = self.cells.iter().filter(|cell| of(cell));
+    /// The fastest of the cells that `of` names, among those that are compared.
+    pub fn best(&self, of: impl Fn(&Cell) -> bool) -> Option<&CellResult> {
+        let cells = self.cells.iter().filter(|cell| of(&cell.cell));
+        let cells = cells.filter(|cell| self.is_compared(&cell.cell));
         cells.max_by(|a, b| a.rate().total_cmp(&b.rate()))
     }
 
-    /// Ours on our runtime, with the number of workers that is best.
+    /// Whether the cell's number of workers is one that others have, too, or the only one that it can have.
+    pub fn is_compared(&self, cell: &Cell) -> bool {
+        let compared = &self.group.compared;
+        compared.is_empty() || compared.contains(&cell.workers) || !cell.is_ours()
+    }
+
+    /// Ours where it is at home, with the number of workers that is best.
     pub fn ours(&self) -> Option<&CellResult> {
-        self.best(|cell| cell.is_pair(ours::NAME, ours::NAME))
+        self.best(|cell| cell.is_ours() && cell.is_at_home())
     }
 
-    /// The fastest of all cells with a channel that is not ours.
+    /// The fastest of all peers.
     pub fn best_other(&self) -> Option<&CellResult> {
-        self.best(|cell| !cell.is_ours())
+        self.best(Cell::is_peer)
     }
 
-    /// tokio's channel on tokio's multi-threaded runtime, with the number of workers that is best.
+    /// tokio on tokio's multi-threaded runtime, with the number of workers that is best.
     pub fn tokio(&self) -> Option<&CellResult> {
-        self.best(|cell| cell.is_pair("tokio", "tokio"))
+        self.best(Cell::is_tokio)
     }
 }
 
@@ -102,24 +92,33 @@ impl GroupResult {
 pub(crate) mod tests {
     use super::*;
     use crate::plan::{Form, Plan};
+    use crate::suite::FUNNEL;
+    use std::time::Duration;
+
+    /// Made-up results of the funnel.
+    pub(crate) fn invented() -> Vec<GroupResult> {
+        invent(&FUNNEL.plan(Form::Full, None, |_| true))
+    }
 
     /// Made-up results: the n-th cell of a group takes n milliseconds and a bit.
-    pub(crate) fn invented() -> Vec<GroupResult> {
-        let invent = |(index, cell): (usize, &Cell), shape: Shape| CellResult {
-            cell: *cell,
-            shape,
-            times: [2, 0, 1]
-                .map(|extra| Duration::from_micros(1000 * (index as u64 + 1) + extra))
-                .into(),
+    pub(crate) fn invent(plan: &Plan) -> Vec<GroupResult> {
+        let sample = |index: usize, work| {
+            move |extra| Sample {
+                time: Duration::from_micros(1000 * (index as u64 + 1) + extra),
+                work,
+            }
         };
-        let plan = Plan::new(Form::Full, None, |_| true);
-        let group = |group: &crate::plan::Group| GroupResult {
-            shape: group.shape,
+        let group = |group: &Group| GroupResult {
+            group: group.clone(),
             cells: group
                 .cells
                 .iter()
                 .enumerate()
-                .map(|cell| invent(cell, group.shape))
+                .map(|(index, cell)| CellResult {
+                    cell: cell.clone(),
+                    work: group.work,
+                    samples: [2, 0, 1].map(sample(index, group.work)).into(),
+                })
                 .collect(),
         };
         plan.groups.iter().map(group).collect()
@@ -128,7 +127,7 @@ pub(crate) mod tests {
     #[test]
     fn the_rate_is_the_median_of_the_rounds() {
         let cell = &invented()[0].cells[0];
-        let expected = cell.shape.messages() as f64 / 1001.0;
+        let expected = cell.work as f64 / 1001.0;
         assert!((cell.rate() - expected).abs() < 1e-6);
         assert_eq!(cell.rates().len(), 3);
         assert!(cell.rates().is_sorted());
@@ -139,6 +138,6 @@ pub(crate) mod tests {
         let group = &invented()[0];
         let best = group.best(|_| true).unwrap();
         assert_eq!(best.cell.name(), group.cells[0].cell.name());
-        assert!(!group.best_other().unwrap().is_ours());
+        assert!(!group.best_other().unwrap().cell.is_ours());
     }
 }

@@ -2,16 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use crate::funnel::Shape;
-use crate::plan::{Cell, Group, Plan};
+use crate::plan::{Group, Plan};
 use crate::progress::Progress;
 use crate::results::{CellResult, GroupResult};
 use crate::watchdog::Watchdog;
+use crate::work::{Cell, Sample};
 
-/// The calibrating run sends this fraction of the messages.
-const CALIBRATION: usize = 8;
-/// A slow cell sends at least this fraction of the messages.
-const THINNEST: usize = 64;
+/// The calibrating run does this fraction of the work.
+const CALIBRATION: usize = 32;
+/// A slow cell does at least this fraction of the work.
+const THINNEST: usize = 128;
 
 /// Measures everything in the plan.
 ///
@@ -47,13 +47,10 @@ fn measure_group(
     watchdog: &Watchdog,
     progress: &mut Progress,
 ) -> GroupResult {
-    let calibrate = |&cell: &Cell| {
-        let shape = calibrated(cell, group.shape, plan.slow, watchdog);
-        CellResult {
-            cell,
-            shape,
-            times: Vec::new(),
-        }
+    let calibrate = |cell: &Cell| CellResult {
+        cell: cell.clone(),
+        work: calibrated(group, cell, plan.slow, watchdog),
+        samples: Vec::new(),
     };
     progress.calibrates(group);
     let mut cells: Vec<CellResult> = group.cells.iter().map(calibrate).collect();
@@ -62,7 +59,8 @@ fn measure_group(
         for index in order(cells.len(), round, plan.rounds) {
             let result = &mut cells[index];
             progress.runs(group, &result.cell, round);
-            result.times.push(run(result.cell, result.shape, watchdog));
+            let sample = run(group, &result.cell, result.work, watchdog);
+            result.samples.push(sample);
         }
         let next_would_end = Instant::now() + round_start.elapsed();
         if deadline.is_some_and(|deadline| next_would_end > deadline) {
@@ -71,7 +69,7 @@ fn measure_group(
         }
     }
     GroupResult {
-        shape: group.shape,
+        group: group.clone(),
         cells,
     }
 }
@@ -89,30 +87,23 @@ pub(crate) fn order(cells: usize, round: usize, rounds: usize) -> impl Iterator<
     })
 }
 
-/// How many messages a cell gets: as many as the group's shape says, halved until it takes no longer than `slow`.
-/// A rate needs enough messages, not the same; the report says where there were fewer.
-fn calibrated(cell: Cell, shape: Shape, slow: Duration, watchdog: &Watchdog) -> Shape {
-    let sample = Shape {
-        per_sender: (shape.per_sender / CALIBRATION).max(1),
-        ..shape
-    };
-    let time = run(cell, sample, watchdog);
-    let expected = |per_sender: usize| time.mul_f64(per_sender as f64 / sample.per_sender as f64);
-    let thinnest = (shape.per_sender / THINNEST).max(1);
-    let mut per_sender = shape.per_sender;
-    while expected(per_sender) > slow && per_sender / 2 >= thinnest {
-        per_sender /= 2;
+/// How much work a cell gets: as much as the group's, halved until it takes no longer than `slow`. A rate needs enough
+/// work, not the same; the report says where there was less.
+fn calibrated(group: &Group, cell: &Cell, slow: Duration, watchdog: &Watchdog) -> usize {
+    let sample = run(group, cell, (group.work / CALIBRATION).max(1), watchdog);
+    let each = sample.time.as_secs_f64() / sample.work as f64;
+    let thinnest = (group.work / THINNEST).max(1);
+    let mut work = group.work;
+    while each * work as f64 > slow.as_secs_f64() && work / 2 >= thinnest {
+        work /= 2;
     }
-    Shape {
-        per_sender,
-        ..shape
-    }
+    work
 }
 
-/// Runs one funnel, with its checks.
-fn run(cell: Cell, shape: Shape, watchdog: &Watchdog) -> Duration {
-    let name = format!("{}/{}", crate::plan::group_name(&shape), cell.name());
-    let result = watchdog.watch(name.clone(), || cell.pair.funnel(shape, cell.workers));
+/// Runs one cell, with its checks.
+fn run(group: &Group, cell: &Cell, work: usize, watchdog: &Watchdog) -> Sample {
+    let name = format!("{}/{}", group.name(), cell.name());
+    let result = watchdog.watch(name.clone(), || (cell.run)(work));
     result.unwrap_or_else(|wrong| panic!("{name}: {wrong}"))
 }
 

@@ -4,14 +4,15 @@
 
 use std::time::Duration;
 
-use crate::channels;
+use crate::entrant::{Carried, Pair};
 use crate::fanout::{self, FanOut, Load, TASKS};
 use crate::funnel::Shape;
 use crate::ours::{Apart, Mpsc, Wakerun};
-use crate::pairs::Pair;
-use crate::plan::{Form, Group, Plan, cells, keep};
+use crate::peers::{Tokio, TokioMpsc};
+use crate::plan::{Form, Plan};
 use crate::results::GroupResult;
-use crate::runtimes::{Runtime, Tokio};
+use crate::runtime::Runtime;
+use crate::suite::funnels;
 use crate::table::{markdown, spread};
 
 /// How to call the benchmark `together`.
@@ -54,27 +55,32 @@ pub fn plan(form: Form, rounds: Option<usize>, wanted: impl Fn(&str) -> bool) ->
     let pairs = [
         Pair::of::<Mpsc, Wakerun>(),
         Pair::of::<Mpsc, Apart>(),
-        Pair::of::<channels::Tokio, Tokio>(),
+        Pair::of::<TokioMpsc, Tokio>(),
     ];
-    let group = |(senders, capacity, messages)| Group {
-        shape: Shape {
+    let group = |(senders, capacity, messages)| {
+        let shape = Shape {
             channels: 1,
             senders,
+            receivers: 1,
             capacity,
-            per_sender: messages / thin / senders,
-        },
-        cells: cells(&pairs, senders, &WORKERS),
+            per_sender: 0,
+        };
+        let of = (shape, Carried::Usize, messages / thin);
+        let block = format!("{senders} → 1,");
+        let column = format!("cap {capacity}");
+        funnels("together", (&block, &column), &pairs, of, &WORKERS)
     };
-    let mut groups = WORKLOADS.map(group).into();
-    keep(&mut groups, wanted);
-    Plan {
+    let mut plan = Plan {
+        suite: "together",
         form,
-        groups,
+        groups: WORKLOADS.map(group).into(),
         rounds: rounds.unwrap_or(default_rounds),
         // Halved until it takes less, a run lasts a tenth to a fifth of a second.
         slow: Duration::from_millis(200),
         budget: None,
-    }
+    };
+    plan.keep(wanted);
+    plan
 }
 
 /// The fan-out of a form.
@@ -92,17 +98,13 @@ pub fn table(talkers: &[GroupResult], fan_out: &[FanOut], load: Load) -> String 
         Some(format!("{} w{workers}", RUNTIMES[column].1))
     })];
     for group in talkers {
-        let Shape {
-            senders, capacity, ..
-        } = group.shape;
         let find = |workers: usize, column: usize| {
             let mut cells = group.cells.iter();
             cells.find(|cell| {
-                cell.cell.workers == workers && cell.cell.pair.runtime == RUNTIMES[column].0
+                cell.cell.workers == workers && cell.cell.runtime == RUNTIMES[column].0
             })
         };
-        let workload = format!("{senders} → 1, capacity {capacity}");
-        lines.push(line(workload, |workers, column| {
+        lines.push(line(group.name(), |workers, column| {
             Some(spread(&find(workers, column)?.rates()))
         }));
         lines.push(line("**÷ 1 worker**".into(), |workers, column| {

@@ -1,0 +1,9 @@
+//! `cargo bench --bench pinball`; see `-- --help`.
+
+use std::process::ExitCode;
+
+use wakerun_benches::{bench, suite};
+
+fn main() -> ExitCode {
+    bench::main(suite::PINBALL)
+}

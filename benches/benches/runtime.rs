@@ -1,0 +1,9 @@
+//! `cargo bench --bench runtime`; see `-- --help`.
+
+use std::process::ExitCode;
+
+use wakerun_benches::{bench, suite};
+
+fn main() -> ExitCode {
+    bench::main(suite::RUNTIME)
+}
