@@ -52,6 +52,7 @@ mod flavor;
 mod gate;
 pub mod guide;
 mod handle;
+mod lapse;
 mod line;
 pub mod mpmc;
 pub mod mpsc;
@@ -63,8 +64,10 @@ mod recv;
 pub mod rendezvous;
 mod ring;
 mod rx_cell;
+mod serving;
 mod timed;
 pub mod unbounded;
+mod waiter;
 
 pub use closed::Closed;
 

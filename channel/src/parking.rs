@@ -8,10 +8,12 @@ use wakerun::panics::FirstPanic;
 use wakerun::sync::atomic::Ordering;
 use wakerun::wake::{self, Batch, Place};
 
-use crate::chan::{Chan, Served};
+use crate::chan::Chan;
 use crate::flavor::Flavor;
 use crate::gate::{CLOSED, Word};
-use crate::line::{Line, Status, Waiter, Wants};
+use crate::line::Line;
+use crate::serving::Served;
+use crate::waiter::{Status, Waiter, Wants};
 
 /// What entering the line came to.
 #[must_use]

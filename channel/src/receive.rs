@@ -12,8 +12,8 @@ use wakerun::wake::{self, Batch, Place};
 use crate::chan::Chan;
 use crate::flavor::{Flavor, Mpsc};
 use crate::gate::{CLOSED, POSITION_MASK, Word};
-use crate::line::{Status, Wants};
 use crate::ring::{Message, NOWHERE};
+use crate::waiter::{Status, Wants};
 
 /// How often the receiver looks again for a message that is being written: a memcpy's time. Models
 /// have no time, and each look costs them dear.

@@ -27,7 +27,8 @@ use wakerun::panics::FirstPanic;
 use wakerun::sync::atomic::{AtomicUsize, Ordering};
 use wakerun::wake::{Batch, Place, Poller};
 
-use crate::line::{Line, Mark, Waiter};
+use crate::line::Line;
+use crate::waiter::{Mark, Waiter};
 
 /// What receivers are to be woken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

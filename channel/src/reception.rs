@@ -9,8 +9,8 @@ use std::task::{Context, Poll};
 use wakerun::panics::FirstPanic;
 use wakerun::wake;
 
-use crate::line::{Mark, Waiter, Wants};
 use crate::receivers::{Source, Taken, discard};
+use crate::waiter::{Mark, Waiter, Wants};
 
 /// A wait for a message: a place in the line of receivers, if need be.
 pub(crate) struct Reception {

@@ -12,8 +12,8 @@ use wakerun::wake;
 use crate::chan::Chan;
 use crate::flavor::Flavor;
 use crate::gate::Claim;
-use crate::line::{Status, Waiter, Wants};
 use crate::parking::Entered;
+use crate::waiter::{Status, Waiter, Wants};
 
 /// The channel is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) struct ChannelClosed;
 /// A wait for permits: a place in the line of senders, if need be.
 ///
 /// On a task of our own runtime a grant lapses that the task does not come for (the second table of
-/// `line.rs`): the channel then looks at each end of a poll of the task while this waits.
+/// `waiter.rs`): the channel then looks at each end of a poll of the task while this waits.
 ///
 /// It knows no channel, so that borrowed and owned handles can hold it; its methods are given the same
 /// one each time.

@@ -15,9 +15,9 @@ use super::Sender;
 use crate::error::SendError;
 use crate::flavor::{Flavor, Mpsc};
 use crate::gate::Claim;
-use crate::line::{Status, Waiter, Wants};
 use crate::parking::Entered;
 use crate::receivers::News;
+use crate::waiter::{Status, Waiter, Wants};
 
 /// The future of [`Sender::send`].
 ///

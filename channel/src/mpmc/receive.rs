@@ -13,13 +13,15 @@ use wakerun::panics::FirstPanic;
 use wakerun::sync::atomic::{AtomicUsize, Ordering, fence};
 use wakerun::wake::{self, Batch, Place};
 
-use crate::chan::{Chan, Served};
+use crate::chan::Chan;
 use crate::flavor::Mpmc;
 use crate::gate::{CLOSED, POSITION_MASK};
-use crate::line::{Line, Status, Wants};
+use crate::line::Line;
 use crate::receive::{defer_fence, may_have_ended, wait_until};
 use crate::receivers::{Counts, InHand, Source, Taken};
 use crate::ring::Message;
+use crate::serving::Served;
+use crate::waiter::{Status, Wants};
 
 /// Where receivers are, and where they wait.
 pub(crate) struct Receivers<T> {

@@ -12,8 +12,9 @@ use wakerun::sync::atomic::AtomicUsize;
 use wakerun::wake::{self, Batch, Place, PollWatch, Poller};
 
 use crate::closed::ClosedWaiters;
-use crate::line::{Line, Status, Waiter, Wants};
+use crate::line::Line;
 use crate::receivers::{Counts, InHand, News, Source, Taken};
+use crate::waiter::{Status, Waiter, Wants};
 
 pub(crate) struct Chan<T> {
     state: Lock<State<T>>,

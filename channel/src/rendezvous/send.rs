@@ -12,7 +12,7 @@ use wakerun::wake;
 
 use super::Sender;
 use crate::error::{SendError, SendTimeoutError};
-use crate::line::{Status, Waiter};
+use crate::waiter::{Status, Waiter};
 
 /// The future of [`Sender::send`].
 ///

@@ -1,0 +1,259 @@
+//! A place in a line: a node that lives in the future which waits, linked under the line's lock.
+//!
+//! Senders and reservations stand in one line of a channel, the receivers of an mpmc channel in
+//! another.
+//!
+//! | status | mark | the node is | the message (of a send) is | who changes it |
+//! |---|---|---|---|---|
+//! | LINKED | waiting | in the line | in the node | under the lock only |
+//! | GRANTED_HERE | granted, due | in the line, passed over | — | under the lock only |
+//! | LAPSED | lapsed | in the line, passed over | — | under the lock only |
+//! | DONE | | out | in the ring (`position`), may be withdrawn | final |
+//! | TAKEN | | out | received | final |
+//! | GRANTED | | out | — (of a reserve: the permits are counted) | final |
+//! | CLOSED | | out | in the node | final |
+//!
+//! Whoever takes a node out stores its final status as the *last* touch: from then on its memory may
+//! go at any moment. The future reads the status without the lock.
+//!
+//! **Grants that lapse.** What is granted to a reservation of a task of our own runtime can be taken
+//! back while the task does not come for it, so its node keeps its place:
+//!
+//! | mark | what the node has | becomes |
+//! |---|---|---|
+//! | waiting | nothing | granted, in its turn; lapsed, when its task ends and somebody else has the future |
+//! | granted | its permits, since epoch `g` of its task | claimed and out, when it is polled; due, when a poll of the task that began after `g` ends, or the task |
+//! | due | its permits still, as long as nobody else wants them | claimed and out, when it is polled; lapsed, when somebody waits |
+//! | lapsed | nothing, and is passed over | waiting at its old place, when it is polled |
+//!
+//! The first *waiting* node is remembered, so that those which are passed over cost nothing. Tickets
+//! tell which of two nodes comes first.
+
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+use std::task::Waker;
+
+use wakerun::sync::UnsafeCell;
+use wakerun::sync::atomic::{AtomicU32, Ordering};
+
+/// What has become of a waiter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    Linked,
+    GrantedHere,
+    Lapsed,
+    Done,
+    Taken,
+    Granted,
+    Closed,
+}
+
+const LINKED: u32 = 0;
+const DONE: u32 = 1;
+const TAKEN: u32 = 2;
+const GRANTED: u32 = 3;
+const CLOSED: u32 = 4;
+const GRANTED_HERE: u32 = 5;
+const LAPSED: u32 = 6;
+
+/// How a linked node stands; the second table above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Waiting,
+    Granted { epoch: u64 },
+    Due,
+    Lapsed,
+}
+
+/// What a waiter waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wants {
+    /// That its message is taken.
+    Send,
+    /// So many permits.
+    Permits(u64),
+    /// A receiver: that there is a message for it. A grant is the wake for one.
+    Message,
+}
+
+impl Wants {
+    /// How much capacity that takes.
+    pub(crate) fn count(self) -> u64 {
+        match self {
+            Self::Send | Self::Message => 1,
+            Self::Permits(count) => count,
+        }
+    }
+}
+
+/// The parts of a node that the line's lock guards while it is linked, and that are the future's
+/// own before and after.
+pub(crate) struct Links<T> {
+    pub(crate) prev: Option<NonNull<Waiter<T>>>,
+    pub(crate) next: Option<NonNull<Waiter<T>>>,
+    pub(crate) waker: Option<Waker>,
+    pub(crate) wants: Wants,
+    pub(crate) mark: Mark,
+    /// The waker is that of the task of ours that polls the future, so a grant can lapse.
+    pub(crate) own: bool,
+    /// Counts up along the line.
+    pub(crate) ticket: u64,
+    /// Where the message was deposited; written before the status DONE.
+    pub(crate) position: u64,
+}
+
+/// A node, in the future of a waiting sender.
+///
+/// Most futures never wait, so the links are filled only when the node is linked.
+pub(crate) struct Waiter<T> {
+    status: AtomicU32,
+    links: UnsafeCell<MaybeUninit<Links<T>>>,
+    value: UnsafeCell<MaybeUninit<T>>,
+}
+
+impl<T> Waiter<T> {
+    /// A node with a message.
+    #[inline]
+    pub(crate) fn with_value(value: T) -> Self {
+        Self::new(MaybeUninit::new(value))
+    }
+
+    /// A node for permits, or of a receiver.
+    pub(crate) fn without_value() -> Self {
+        Self::new(MaybeUninit::uninit())
+    }
+
+    #[inline]
+    fn new(value: MaybeUninit<T>) -> Self {
+        Self {
+            status: AtomicU32::new(LINKED),
+            links: UnsafeCell::new(MaybeUninit::uninit()),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// Makes a node that has left its line ready for another time in it.
+    ///
+    /// For receivers: their future calls it, and no other thread knows the node.
+    pub(crate) fn reset(&self) {
+        self.status.store(LINKED, Ordering::Relaxed);
+    }
+
+    /// The status; Acquire pairs with the last touch of whoever took the node out.
+    #[inline]
+    pub(crate) fn status(&self) -> Status {
+        match self.status.load(Ordering::Acquire) {
+            LINKED => Status::Linked,
+            GRANTED_HERE => Status::GrantedHere,
+            LAPSED => Status::Lapsed,
+            DONE => Status::Done,
+            TAKEN => Status::Taken,
+            GRANTED => Status::Granted,
+            _ => Status::Closed,
+        }
+    }
+
+    /// The last touch of a node that has been taken out.
+    ///
+    /// # Safety
+    /// The caller has taken the node out of the line, and does not touch it again.
+    pub(crate) unsafe fn finish(node: NonNull<Self>, status: Status) {
+        // SAFETY: the future waits for this store before it lets go of its memory.
+        unsafe { node.as_ref() }.set_status(status);
+    }
+
+    /// Release: what was done for the waiter is seen by its future.
+    pub(crate) fn set_status(&self, status: Status) {
+        let status = match status {
+            Status::Linked => LINKED,
+            Status::GrantedHere => GRANTED_HERE,
+            Status::Lapsed => LAPSED,
+            Status::Done => DONE,
+            Status::Taken => TAKEN,
+            Status::Granted => GRANTED,
+            Status::Closed => CLOSED,
+        };
+        self.status.store(status, Ordering::Release);
+    }
+
+    /// Moves the message out.
+    ///
+    /// # Safety
+    /// The message is in the node, and the caller is the one whom the status allows to take it.
+    #[inline]
+    pub(crate) unsafe fn take_value(&self) -> T {
+        self.value.with(|value| {
+            // SAFETY: handed on: nobody writes the value meanwhile.
+            let value = unsafe { &*value };
+            // SAFETY: handed on: it is there, and taken once.
+            unsafe { value.assume_init_read() }
+        })
+    }
+
+    /// Calls `f` with the links.
+    ///
+    /// # Safety
+    /// The links have been filled, and are the caller's: the node is linked and the line's lock
+    /// held, or it is out and the caller is its future, or has just taken it out. `f` reaches no
+    /// other reference to them.
+    #[inline]
+    pub(crate) unsafe fn with_links<R>(&self, f: impl FnOnce(&mut Links<T>) -> R) -> R {
+        self.links.with_mut(|links| {
+            // SAFETY: handed on: nobody else has a reference.
+            let links = unsafe { &mut *links };
+            // SAFETY: handed on: they have been filled.
+            f(unsafe { links.assume_init_mut() })
+        })
+    }
+
+    /// Fills the links.
+    ///
+    /// # Safety
+    /// The node is in no line, and the caller is its future.
+    pub(crate) unsafe fn fill(&self, filled: Links<T>) {
+        self.links.with_mut(|links| {
+            // SAFETY: handed on: nobody else knows the node.
+            let links = unsafe { &mut *links };
+            links.write(filled);
+        });
+    }
+
+    /// Notes where the message was deposited.
+    ///
+    /// # Safety
+    /// The node is linked, under the lock.
+    pub(crate) unsafe fn set_position(&self, position: u64) {
+        // SAFETY: handed on.
+        unsafe { self.with_links(|links| links.position = position) };
+    }
+
+    /// Turns a node that has never been linked into one whose message was deposited.
+    ///
+    /// # Safety
+    /// The node has never been linked, and the caller is its future.
+    pub(crate) unsafe fn finish_deposited(&self, position: u64) {
+        let filled = Links {
+            prev: None,
+            next: None,
+            waker: None,
+            wants: Wants::Send,
+            mark: Mark::Waiting,
+            own: false,
+            ticket: 0,
+            position,
+        };
+        // SAFETY: handed on.
+        unsafe { self.fill(filled) };
+        self.status.store(DONE, Ordering::Relaxed);
+    }
+
+    /// Where the message was deposited.
+    ///
+    /// # Safety
+    /// The status is DONE, as the caller, its future, has seen: so the links have been filled, and
+    /// nobody else touches them any more.
+    pub(crate) unsafe fn position(&self) -> u64 {
+        // SAFETY: handed on.
+        unsafe { self.with_links(|links| links.position) }
+    }
+}
