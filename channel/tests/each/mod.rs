@@ -21,7 +21,7 @@ mod poll_sender;
 mod races;
 mod stress;
 mod threads;
-mod waker_drops;
+pub(crate) mod waker_drops;
 mod wakers;
 
 use crate::flavor::{Receiver, Sender, channel};

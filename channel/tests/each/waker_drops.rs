@@ -30,7 +30,7 @@ fn act(action: &Action) {
 
 /// A waker that runs `at_clone` when it is cloned first, and `at_drop` when it or its clone is dropped
 /// first.
-fn acting(
+pub(crate) fn acting(
     at_clone: impl FnOnce() + Send + 'static,
     at_drop: impl FnOnce() + Send + 'static,
 ) -> Waker {

@@ -9,6 +9,7 @@ mod common;
 mod each;
 mod ends;
 mod force_send;
+mod inline_wakers;
 mod lapse;
 mod races;
 mod receivers;

@@ -1,13 +1,18 @@
 //! Receivers that wait: woken in line, one for each message, and no wake is lost.
 
 use std::collections::VecDeque;
-use std::mem;
+use std::mem::{self, ManuallyDrop};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use futures_lite::Stream;
 
-use crate::common::{Counter, Polled, Rng, counter, everywhere, noop, poll_once, polled, settle};
+use crate::common::{
+    Counter, Polled, Rng, counter, everywhere, noop, poll_once, polled, settle, within,
+};
 use crate::each::full;
+use crate::each::waker_drops::acting;
 use crate::flavor::error::TryRecvError;
 use crate::flavor::future::Recv;
 use crate::flavor::{Receiver, channel};
@@ -512,5 +517,29 @@ fn a_waiting_receive_keeps_one_waker_and_none_beyond_its_life() {
         tx.try_send(2).unwrap();
         assert!(form.poll_recv(&mut cx).is_ready());
         assert_eq!(alive(&count), 0);
+    });
+}
+
+#[test]
+fn two_wakers_that_panic_as_they_are_dropped_lose_no_message_and_are_one_panic() {
+    within("receive, two panics", || {
+        let (tx, rx) = channel(2);
+        let tx = Arc::new(tx);
+        let mut ahead = Box::pin(rx.recv());
+        assert!(poll_once(ahead.as_mut(), Waker::noop()).is_pending());
+        let mut recv = Box::pin(rx.recv());
+        // Its clone waits in line.
+        let first = ManuallyDrop::new(acting(|| (), || panic!("the drop of a waker panics")));
+        assert!(poll_once(recv.as_mut(), &first).is_pending());
+        // A message comes between the looks, and wakes the one ahead: the receive has the first waker, and
+        // the clone of the second, to drop.
+        let sender = Arc::clone(&tx);
+        let second = ManuallyDrop::new(acting(
+            move || sender.try_send(1).unwrap(),
+            || panic!("the drop of another waker panics"),
+        ));
+        let polled = catch_unwind(AssertUnwindSafe(|| poll_once(recv.as_mut(), &second)));
+        assert!(polled.is_err(), "the panic is the caller's to see");
+        assert_eq!(rx.try_recv(), Ok(1));
     });
 }

@@ -1,7 +1,4 @@
 //! Wakers that poll on the spot, on the stack of whoever wakes.
-#![cfg(not(wakerun_loom))]
-
-mod common;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 
-use common::{on_wake, within};
-use wakerun_channel::mpmc;
+use crate::common::{on_wake, within};
+use crate::flavor::{Receiver, channel};
 
 type Recv = Pin<Box<dyn Future<Output = Option<u32>> + Send>>;
 
@@ -22,7 +19,7 @@ struct Inline {
 }
 
 impl Inline {
-    fn new(rx: mpmc::Receiver<u32>) -> Arc<Self> {
+    fn new(rx: Receiver<u32>) -> Arc<Self> {
         let this = Arc::new(Self {
             recv: Mutex::new(Some(Box::pin(async move { rx.recv().await }))),
             waker: Mutex::new(None),
@@ -60,7 +57,7 @@ fn closing_wakes_each_of_many_receivers_once() {
     within("closing", || {
         // More than are woken at a time.
         const RECEIVERS: usize = 100;
-        let (tx, rx) = mpmc::channel(1);
+        let (tx, rx) = channel(1);
         let permit = tx.try_reserve().unwrap();
         let receivers: Vec<_> = (0..RECEIVERS).map(|_| Inline::new(rx.clone())).collect();
         // All have to look, and all wait again, since the permit is out: those at the front before those
