@@ -185,6 +185,10 @@ impl<T, F: Flavor> Chan<T, F> {
             let mut line = self.line.lock();
             // Under the lock, so that a parking sender sees it or is seen.
             wake_receivers |= self.gate.close(flags);
+            // What nobody comes for would keep receivers from the end (but not when all senders are gone).
+            if ends(Wants::Send) {
+                wake_receivers |= self.lapse_all_due(&mut line);
+            }
             let mut next = line.front();
             while let Some(node) = next
                 && !batch.is_full()
@@ -192,7 +196,7 @@ impl<T, F: Flavor> Chan<T, F> {
                 // SAFETY: linked: found from the first on, and not taken out yet.
                 let (behind, wants, mark) = unsafe { line.look(node) };
                 next = behind;
-                // A grant stays good, like a permit.
+                // A grant stays good, like a permit, while its task may come for it.
                 if matches!(mark, Mark::Waiting | Mark::Lapsed) && ends(wants) {
                     // SAFETY: linked; the message stays in it.
                     unsafe { Self::take_out(&mut line, node, Status::Closed, &mut batch) };

@@ -12,8 +12,16 @@ use crate::serving::Served;
 use crate::waiter::Mark;
 
 impl<T, F: Flavor> Chan<T, F> {
-    /// Takes due grants back while somebody waits, and serves the line.
+    /// Takes due grants back, since somebody waits, and serves the line.
     pub(crate) fn lapse_due(&self, line: &mut Line<T>, batch: &mut Batch) -> Served {
+        let ended = self.lapse_all_due(line);
+        let mut served = self.serve(line, batch);
+        served.ended |= ended;
+        served
+    }
+
+    /// Takes due grants back. `true`: the channel has come to its end by that, and receivers are to be woken.
+    pub(crate) fn lapse_all_due(&self, line: &mut Line<T>) -> bool {
         let mut ended = false;
         let mut next = line.front();
         while let Some(node) = next
@@ -25,13 +33,11 @@ impl<T, F: Flavor> Chan<T, F> {
             if mark == Mark::Due {
                 // SAFETY: linked, and due.
                 let had = unsafe { line.lapse(node) };
-                // Of a channel that was closed a moment ago it may have been the last one.
+                // Of a closed channel it may have been the last one.
                 ended |= self.gate.return_permits(had.count()).1;
             }
         }
-        let mut served = self.serve(line, batch);
-        served.ended |= ended;
-        served
+        ended
     }
 
     /// Room that is granted to somebody who does not come for it is to be had. `true`: some has been
@@ -74,8 +80,8 @@ impl<T, F: Flavor> Chan<T, F> {
                 unsafe { line.abandon(node, poller) };
             }
         }
-        let served = if line.is_empty() {
-            // Nobody else wants it: it stays where it is.
+        let served = if line.is_empty() && !self.is_closed() {
+            // Nobody else wants it: it stays where it is. (Receivers of a closed channel want its end.)
             self.end_line();
             self.copy_counts(&line);
             Served::default()

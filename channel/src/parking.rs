@@ -242,7 +242,11 @@ impl<T, F: Flavor> Chan<T, F> {
         let mut served = Served::default();
         let mut line = self.line.lock();
         let mut found = status();
-        if found == Status::Lapsed {
+        if found == Status::Lapsed && self.is_closed() {
+            found = Status::Closed;
+            // SAFETY: linked, and the lock is held.
+            waker = unsafe { line.remove(waiter) };
+        } else if found == Status::Lapsed {
             // SAFETY: linked; the lock is held.
             let (_, wants, _) = unsafe { line.look(waiter) };
             let nobody = line.is_empty();

@@ -23,8 +23,8 @@
 //! |---|---|---|
 //! | waiting | nothing | granted, in its turn; lapsed, when its task ends and somebody else has the future |
 //! | granted | its permits, since epoch `g` of its task | claimed and out, when it is polled; due, when a poll of the task that began after `g` ends, or the task |
-//! | due | its permits still, as long as nobody else wants them | claimed and out, when it is polled; lapsed, when somebody waits |
-//! | lapsed | nothing, and is passed over | waiting at its old place, when it is polled |
+//! | due | its permits still, as long as nobody else wants them | claimed and out, when it is polled; lapsed, when somebody waits, or the channel is closed |
+//! | lapsed | nothing, and is passed over | waiting at its old place, when it is polled; out, if the channel is closed |
 //!
 //! The first *waiting* node is remembered, so that those which are passed over cost nothing. Tickets
 //! tell which of two nodes comes first.

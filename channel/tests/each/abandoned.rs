@@ -136,3 +136,57 @@ fn a_reservation_that_returned_to_the_front_and_left_makes_news_of_the_message_b
         }
     });
 }
+
+/// Waits for a flag, poll after poll.
+async fn wait_for(flag: &AtomicBool) {
+    while !flag.load(Ordering::SeqCst) {
+        yield_once().await;
+    }
+}
+
+#[test]
+fn a_grant_that_nobody_comes_for_keeps_no_receiver_from_the_end() {
+    within("the end", || {
+        for (_, runtime) in runtimes() {
+            for is_due in [false, true] {
+                let (tx, mut rx) = full(1);
+                // It waits in line; it is due; the receiver has seen the end.
+                let flags = Arc::new([const { AtomicBool::new(false) }; 3]);
+                let seen = Arc::clone(&flags);
+                let task = runtime.spawn(async move {
+                    let [waits, due, over] = &*seen;
+                    let mut kept = Box::pin(tx.reserve());
+                    poll_fn(|cx| {
+                        if waits.load(Ordering::SeqCst) {
+                            return Poll::Ready(());
+                        }
+                        assert!(kept.as_mut().poll(cx).is_pending());
+                        waits.store(true, Ordering::SeqCst);
+                        Poll::Pending
+                    })
+                    .await;
+                    // Granted. Now it waits for what comes after the end.
+                    for _ in 0..4 {
+                        yield_once().await;
+                    }
+                    due.store(true, Ordering::SeqCst);
+                    wait_for(over).await;
+                    assert!(kept.await.is_err());
+                });
+                let receiver = runtime.spawn(async move {
+                    let [waits, due, over] = &*flags;
+                    wait_for(waits).await;
+                    assert_eq!(rx.recv().await, Some(0));
+                    if is_due {
+                        wait_for(due).await;
+                    }
+                    rx.close();
+                    assert_eq!(rx.recv().await, None);
+                    over.store(true, Ordering::SeqCst);
+                });
+                runtime.block_on(receiver).unwrap();
+                runtime.block_on(task).unwrap();
+            }
+        }
+    });
+}

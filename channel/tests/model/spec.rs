@@ -231,6 +231,9 @@ impl Spec {
     fn shut(&mut self, ends: impl Fn(Kind) -> bool) {
         self.closed = true;
         self.wake_receivers(usize::MAX);
+        if ends(Kind::Send(0)) {
+            self.take_back();
+        }
         let told: Vec<Id> = (self.waiters.iter())
             .filter(|(_, waiter)| {
                 let waits = matches!(waiter.state, State::Waiting | State::Lapsed);

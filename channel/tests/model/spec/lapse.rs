@@ -19,7 +19,8 @@ impl Spec {
                 self.set(id, State::Due);
             }
         }
-        if self.first().is_some() {
+        // Somebody wants them, if it is a receiver that wants the end.
+        if self.closed || self.first().is_some() {
             self.lapse();
         }
         let mut unused = 0;
@@ -40,6 +41,14 @@ impl Spec {
     /// Due grants go back, for those who wait; those who had them keep their places. `false`: there are
     /// none.
     pub(super) fn lapse(&mut self) -> bool {
+        let some = self.take_back();
+        if some {
+            self.serve();
+        }
+        some
+    }
+
+    pub(super) fn take_back(&mut self) -> bool {
         let due = |id: &Id| self.waiters[id].state == State::Due;
         let due: Vec<Id> = self.line.iter().copied().filter(due).collect();
         for &id in &due {
@@ -48,9 +57,6 @@ impl Spec {
                 self.give_back(count);
             }
             self.tally.add(Event::Lapse, 1);
-        }
-        if !due.is_empty() {
-            self.serve();
         }
         !due.is_empty()
     }

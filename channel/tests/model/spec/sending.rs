@@ -103,6 +103,7 @@ impl Spec {
             (kind, State::New) => self.poll_new(id, kind, own),
             (_, State::Waiting) => Outcome::Pending,
             (_, State::Granted(_) | State::Due) => Outcome::Permits,
+            (_, State::Lapsed) if self.closed => Outcome::Closed,
             (kind, State::Lapsed) => self.wait_again(id, kind),
             (_, State::Accepted) => Outcome::Sent,
             (_, State::Refused) => Outcome::Closed,
