@@ -43,7 +43,7 @@ fn remove(timers: &Timers, entry: &Pin<Box<Entry>>) {
 
 #[test]
 fn everything_fires_at_its_tick_and_nothing_else() {
-    const ROUNDS: u64 = if cfg!(miri) { 3 } else { 20 };
+    const ROUNDS: u64 = if cfg!(miri) { 3 } else { 10 };
     const STEPS: usize = if cfg!(miri) { 100 } else { 500 };
     for seed in 1..=ROUNDS {
         let mut rng = Rng(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
@@ -92,8 +92,10 @@ fn everything_fires_at_its_tick_and_nothing_else() {
                     }
                 }
             }
-            for ((when, _), entry) in &model {
-                assert_eq!(entry.state(), State::Waiting, "due at {when}, now {now}");
+            if step % 16 == 0 {
+                for ((when, _), entry) in &model {
+                    assert_eq!(entry.state(), State::Waiting, "due at {when}, now {now}");
+                }
             }
             match (timers.next(), model.keys().next()) {
                 (None, None) => {}
