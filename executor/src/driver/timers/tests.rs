@@ -131,16 +131,17 @@ fn time_comes_step_by_step_to_a_far_timer() {
 }
 
 #[test]
-fn the_last_tick_is_a_tick() {
+fn a_timer_at_the_last_tick_waits_for_it() {
     let timers = Timers::new();
     let entry = Box::pin(Entry::new());
     assert_eq!(insert(&timers, &entry, u64::MAX - 1), Brought::Waits);
-    timers.fire(u64::MAX / 2);
-    assert_eq!(entry.state(), State::Waiting);
-    timers.fire(u64::MAX - 2);
-    assert_eq!(entry.state(), State::Waiting);
-    timers.fire(u64::MAX - 1);
-    assert_eq!(entry.state(), State::Fired);
+    for bits in 0..=40 {
+        timers.fire(1 << bits);
+        assert_eq!(entry.state(), State::Waiting);
+        assert!(timers.next().is_some_and(|next| next > 1 << bits));
+    }
+    remove(&timers, &entry);
+    assert_eq!(timers.next(), None);
 }
 
 #[test]
