@@ -7,7 +7,7 @@ use std::future::{Future, pending, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::Poll;
+use std::task::{Poll, Waker};
 
 use common::{Event, Kind, counter, each_kind, poll_once, rounds, within};
 use wakerun::task::{self, JoinSet, yield_now};
@@ -251,7 +251,7 @@ fn the_last_waker_is_woken_and_the_others_are_not() {
         let _guard = runtime.enter();
         let (first, first_waker) = counter();
         let (second, second_waker) = counter();
-        let mut timer = Box::pin(sleep(MS * 5));
+        let mut timer = Box::pin(sleep(MS * 50));
         assert!(poll_once(timer.as_mut(), &first_waker).is_pending());
         assert!(poll_once(timer.as_mut(), &first_waker).is_pending());
         assert!(poll_once(timer.as_mut(), &second_waker).is_pending());
@@ -278,11 +278,11 @@ fn a_dropped_timer_wakes_nobody() {
             count.fetch_add(1, Ordering::Relaxed);
             // Not polled: nothing happens. Polled and dropped: the same.
             drop(sleep(MS));
-            let mut timer = pin!(sleep(MS * 3));
+            let mut timer = pin!(sleep(MS * 30));
             assert!(timer.as_mut().poll(cx).is_pending());
             Poll::<()>::Pending
         }));
-        runtime.block_on(async { sleep(MS * 40).await });
+        runtime.block_on(async { sleep(MS * 80).await });
         assert_eq!(polls.load(Ordering::Relaxed), 1);
         task.abort();
     });
@@ -329,7 +329,8 @@ fn many_timers_that_are_due_at_once_all_fire() {
         let (wakes, waker) = counter();
         let deadline = {
             let _guard = runtime.enter();
-            let deadline = Instant::now() + MS * 100;
+            // Far enough that all can be set before, on a slow machine, too.
+            let deadline = Instant::now() + MS * 1000;
             let mut timers: Vec<_> = (0..many).map(|_| Box::pin(sleep_until(deadline))).collect();
             for timer in &mut timers {
                 assert!(poll_once(timer.as_mut(), &waker).is_pending());
@@ -412,13 +413,13 @@ fn a_reset_timer_wakes_at_its_new_time_without_another_poll() {
             }
             assert!(Instant::now() >= timer.deadline());
             // Again from the start.
-            timer.as_mut().reset(Instant::now() + MS * 2);
+            timer.as_mut().reset(Instant::now() + MS * 50);
             assert!(poll_once(timer.as_mut(), &waker).is_pending());
             // Farther: the old time passes.
             timer
                 .as_mut()
                 .reset(Instant::now() + Duration::from_secs(3600));
-            sleep(MS * 5).await;
+            sleep(MS * 60).await;
             assert_eq!(wakes.count(), 1);
             // To the past.
             timer.as_mut().reset(Instant::now());
@@ -509,10 +510,10 @@ fn an_interval_ticks_at_once_and_at_equal_distances() {
                 assert_eq!(due, first + MS * 2 * n);
                 assert!(Instant::now() >= due);
             }
-            let later = Instant::now() + MS * 3;
+            let later = Instant::now() + MS * 30;
             let mut ticks = interval_at(later, MS);
             // Dropped before its time: the tick is not lost.
-            assert!(timeout(MS / 4, ticks.tick()).await.is_err());
+            assert!(poll_once(pin!(ticks.tick()), Waker::noop()).is_pending());
             assert_eq!(ticks.tick().await, later);
             ticks.reset_after(MS * 3);
             let before = Instant::now();

@@ -6,6 +6,7 @@ use futures_lite::io::BufReader;
 use futures_lite::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use wakerun::net::TcpStream;
 use wakerun::task::JoinSet;
+use wakerun_channel::mpsc;
 
 use crate::{alone, run, start};
 
@@ -115,6 +116,9 @@ fn a_thousand_guests_hear_all_others_in_order() {
     assert!(server.interrupt().success());
 }
 
+/// Lines that a speaker is ahead of a listener at most: less than the room keeps for one.
+const AHEAD: usize = 100;
+
 #[test]
 fn a_slow_guest_is_put_out_and_the_others_hear_everything() {
     let server = start("chat");
@@ -125,18 +129,21 @@ fn a_slow_guest_is_put_out_and_the_others_hear_everything() {
         let before = server.resident();
         let text = "x".repeat(4000);
         let put_out = Arc::new(OnceLock::new());
+        // What the listener has heard, so that the speaker is never far ahead of it.
+        let (heard, mut hearing) = mpsc::channel(AHEAD);
         let listening = wakerun::spawn({
             let put_out = put_out.clone();
             async move {
-                let mut heard = 0;
+                let mut count = 0;
                 loop {
                     let line = listener.hear().await.unwrap();
                     if line.ends_with("was too slow") {
                         put_out.set(line).unwrap();
                     } else if line.ends_with(": the end") {
-                        return heard;
+                        return count;
                     } else if line.contains(": x") {
-                        heard += 1;
+                        count += 1;
+                        heard.send(()).await.unwrap();
                     }
                 }
             }
@@ -146,6 +153,9 @@ fn a_slow_guest_is_put_out_and_the_others_hear_everything() {
         while put_out.get().is_none() {
             speaker.say(&text).await.unwrap();
             said += 1;
+            if said > AHEAD {
+                hearing.recv().await.unwrap();
+            }
         }
         speaker.say("the end").await.unwrap();
         assert_eq!(listening.await.unwrap(), said);
