@@ -107,25 +107,30 @@ fn agrees(place: Place, turns: Turns, percent: usize, seed: u64) {
 fn agrees_on_what_the_fuzzer_has_found() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/operations");
     within_time("corpus", LIMIT, move || {
-        let mut count = 0;
-        for file in fs::read_dir(corpus).expect("there is a corpus") {
-            let path = file.expect("the corpus can be listed").path();
-            let bytes = fs::read(&path).expect("an input can be read");
-            let Some(input) = Input::from_bytes(&bytes) else {
-                continue;
-            };
-            let (place, turns) = if input.in_task {
-                (Place::Current, Turns::Rung(Arc::default()))
-            } else {
-                (Place::Off, Turns::Off)
-            };
-            let result = place.run(async move { input.case.run(&input.ops, &turns).await });
-            if let Err(error) = result {
-                panic!("{}: {error}", path.display());
-            }
-            count += 1;
+        let files = fs::read_dir(corpus).expect("there is a corpus");
+        let inputs: Vec<_> = files
+            .map(|file| file.expect("the corpus can be listed").path())
+            .filter_map(|path| {
+                let bytes = fs::read(&path).expect("an input can be read");
+                Some((path, Input::from_bytes(&bytes)?))
+            })
+            .collect();
+        let (in_task, off): (Vec<_>, Vec<_>) =
+            (inputs.into_iter()).partition(|(_, input)| input.in_task);
+        let places = [
+            (Place::Off, Turns::Off, off),
+            (Place::Current, Turns::Rung(Arc::default()), in_task),
+        ];
+        for (place, turns, inputs) in places {
+            assert!(!inputs.is_empty(), "there are inputs for {place:?}");
+            place.run(async move {
+                for (path, input) in inputs {
+                    if let Err(error) = input.case.run(&input.ops, &turns).await {
+                        panic!("{}: {error}", path.display());
+                    }
+                }
+            });
         }
-        assert!(count > 0, "the corpus is empty");
     });
 }
 

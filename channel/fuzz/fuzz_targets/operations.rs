@@ -3,7 +3,11 @@
 
 #[path = "../../tests/common/mod.rs"]
 mod common;
-#[allow(dead_code, unused_imports, reason = "each user of the model takes a part of it")]
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "each user of the model takes a part of it"
+)]
 #[path = "../../tests/model/mod.rs"]
 mod model;
 
