@@ -62,6 +62,29 @@ fn a_grant_is_claimed_or_goes_on() {
     });
 }
 
+/// Grant against the polls that pass it by: the next one has the room then, or after one more.
+#[test]
+fn a_grant_that_is_not_claimed_goes_on() {
+    model(|| {
+        let (tx, mut rx, task, mut head) = with_head();
+        let mut next = pin!(tx.send(1));
+        assert!(poll_once(next.as_mut()).is_pending());
+        let receiver = thread::spawn(move || {
+            assert_eq!(rx.try_recv(), Ok(0));
+            rx
+        });
+        task.poll(|_| ());
+        let mut rx = receiver.join().unwrap();
+        // Granted after that poll, or in it, the task is polled twice more at most.
+        task.poll(|_| ());
+        task.poll(|_| ());
+        assert_eq!(poll_once(next.as_mut()), Poll::Ready(Ok(())));
+        assert!(task.poll(|cx| head.as_mut().poll(cx)).is_pending());
+        assert_eq!(rx.try_recv(), Ok(1));
+        assert!(task.poll(|cx| head.as_mut().poll(cx)).is_ready());
+    });
+}
+
 /// Lapse against the drop of the future: the room reaches the next in line once.
 #[test]
 fn a_granted_future_that_goes_as_it_lapses_leaves_its_room_to_the_next() {
