@@ -432,15 +432,20 @@ impl<T> Line<T> {
         own: bool,
     ) -> Option<Waker> {
         // SAFETY: handed on.
-        let (old, was_own) = unsafe {
-            Self::with(node, |links| {
-                let was_own = std::mem::replace(&mut links.own, own);
-                (links.waker.replace(waker), was_own)
-            })
-        };
+        unsafe { self.set_own(node, own) };
+        // SAFETY: handed on.
+        unsafe { Self::with(node, |links| links.waker.replace(waker)) }
+    }
+
+    /// The waker of a node is found to be, or not to be, the own one of the task that polled last.
+    ///
+    /// # Safety
+    /// `node` is linked in this line.
+    pub(crate) unsafe fn set_own(&mut self, node: NonNull<Waiter<T>>, own: bool) {
+        // SAFETY: handed on.
+        let was_own = unsafe { Self::with(node, |links| std::mem::replace(&mut links.own, own)) };
         self.own -= usize::from(was_own);
         self.own += usize::from(own);
-        old
     }
 
     /// Whether a node's waker wakes what `waker` wakes.

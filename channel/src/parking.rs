@@ -151,12 +151,16 @@ impl<T, F: Flavor> Chan<T, F> {
         // SAFETY: the caller's own.
         let status = || unsafe { waiter.as_ref() }.status();
         {
-            let line = self.line.lock();
+            let mut line = self.line.lock();
             if status() != Status::Linked {
                 return false;
             }
             // SAFETY: linked, and the lock is held.
             if unsafe { line.will_wake(waiter, waker) } {
+                // The same waker, but perhaps the task polls by itself only now, or no more.
+                // SAFETY: as above.
+                unsafe { line.set_own(waiter, own) };
+                self.copy_counts(&line);
                 return true;
             }
         }
