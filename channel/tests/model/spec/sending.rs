@@ -178,9 +178,13 @@ impl Spec {
     fn wait_again(&mut self, id: Id, kind: Kind) -> Outcome {
         self.tally.add(Event::WaitAgain, 1);
         self.set(id, State::Waiting);
-        if self.first() == Some((id, kind)) && self.has_room(kind) {
-            self.take_now(Outcome::Permits, kind);
-            return Outcome::Permits;
+        if self.first() == Some((id, kind)) {
+            // Whoever was woken for the message behind it may find this one instead.
+            self.nudged_for = None;
+            if self.has_room(kind) {
+                self.take_now(Outcome::Permits, kind);
+                return Outcome::Permits;
+            }
         }
         self.lapse();
         match self.waiters[&id].state {
