@@ -209,6 +209,7 @@ impl<C: Channel> Sides<C> {
     /// Everything that can be seen from outside.
     pub(crate) fn compare(&self) -> Result<(), String> {
         let spec = &self.spec;
+        spec.at_rest()?;
         let sends = self.sends.iter().map(|w| ("future", w.id, &w.watch));
         let recvs = self.recvs.iter().map(|w| ("receive", w.id, &w.watch));
         let ports = self.receivers.iter().map(|p| ("receiver", p.id, &p.watch));

@@ -138,6 +138,32 @@ impl Spec {
         self.queue.is_empty() && self.first().is_none() && nobody_sends
     }
 
+    /// What holds between any two operations, however it comes about: nobody waits for what is there.
+    pub(crate) fn at_rest(&self) -> Result<(), String> {
+        let first = self.first();
+        // When all senders are gone, nobody but leaked sends is left.
+        if let Some((id, kind)) = first
+            && self.has_room(kind)
+            && self.senders > 0
+        {
+            return Err(format!("there is room for future {id}, which waits"));
+        }
+        let messages = match first {
+            Some(_) if self.is_hand_to_hand() => self.line.len(),
+            Some((_, Kind::Send(_))) if self.queue.is_empty() => 1,
+            _ => self.queue.len(),
+        };
+        let states = || (self.receivers_line.iter()).map(|id| self.waiters[id].state);
+        let woken = states().filter(|state| matches!(state, State::Granted(_)));
+        let woken = woken.count();
+        if self.receivers_wait() && (woken < messages || self.ended()) {
+            return Err(format!(
+                "a receiver waits, {woken} are woken, and there are {messages} messages, or the end"
+            ));
+        }
+        Ok(())
+    }
+
     // ---- the steps that operations are made of
 
     fn wake(&mut self, id: Id, state: State) {

@@ -179,7 +179,7 @@ impl Spec {
         self.tally.add(Event::WaitAgain, 1);
         self.set(id, State::Waiting);
         if self.first() == Some((id, kind)) {
-            // The message behind it will come to stand first anew; who was told of it may find this one.
+            // Whoever was woken for the message behind it may find this one instead.
             self.nudged_for = None;
             if self.has_room(kind) {
                 self.take_now(Outcome::Permits, kind);
