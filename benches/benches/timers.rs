@@ -22,6 +22,9 @@ fn bench(args: &Args) -> ExitCode {
         println!("all timers were set and have ended; the smoke form measures nothing");
         return ExitCode::SUCCESS;
     }
-    println!("\n{}\n\n{table}", Facts::gather("cargo bench --bench timers").machine());
+    println!(
+        "\n{}\n\n{table}",
+        Facts::gather("cargo bench --bench timers").machine()
+    );
     ExitCode::SUCCESS
 }
