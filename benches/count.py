@@ -36,9 +36,9 @@ def build():
     environment = dict(os.environ, RUSTFLAGS=flags, CARGO_TARGET_DIR=target)
     # An explicit target keeps the flags away from macros and build scripts.
     command = ["cargo", "build", "--profile", "bench", "--target", TARGET]
-    command += ["-p", "wakerun-benches", "--example", "kernels"]
+    command += ["-p", "wakerun-kernels"]
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
-    return os.path.join(target, TARGET, "release", "examples", "kernels")
+    return os.path.join(target, TARGET, "release", "wakerun-kernels")
 
 
 def locked_addresses(program):

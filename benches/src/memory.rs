@@ -212,24 +212,26 @@ fn blocked<T: Payload, C: Channel<T>>(many: usize) -> Cost {
 /// What a task takes that waits, one of `many`.
 pub(crate) fn task<R: General>(many: usize) -> Cost {
     let runtime = R::new(1);
-    // The first task finds everything new.
-    for count in [1, many] {
-        let gate = Arc::new(Gate::new(count));
-        let ended = Arc::new(Countdown::new(count));
-        let ((), cost) = counted(|| {
-            for _ in 0..count {
-                runtime.spawn(waits(gate.clone(), ended.clone()));
-            }
-            runtime.block_on(gate.gathered());
-        });
-        gate.open();
-        runtime.block_on(ended.zero());
-        if count == many {
-            runtime.finish(async {});
-            return cost.each(many);
+    // The first task finds everything new, and is not counted.
+    waiting_tasks(&runtime, 1);
+    let cost = waiting_tasks(&runtime, many);
+    runtime.finish(async {});
+    cost.each(many)
+}
+
+/// What so many tasks take that wait.
+fn waiting_tasks<R: General>(runtime: &R, count: usize) -> Cost {
+    let gate = Arc::new(Gate::new(count));
+    let ended = Arc::new(Countdown::new(count));
+    let ((), cost) = counted(|| {
+        for _ in 0..count {
+            runtime.spawn(waits(gate.clone(), ended.clone()));
         }
-    }
-    unreachable!("the loop ends with many");
+        runtime.block_on(gate.gathered());
+    });
+    gate.open();
+    runtime.block_on(ended.zero());
+    cost
 }
 
 async fn waits(gate: Arc<Gate>, ended: Arc<Countdown>) {
