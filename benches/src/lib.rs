@@ -1,7 +1,7 @@
 //! The benchmarks of `wakerun` and `wakerun-channel` against the channels and runtimes that people use.
 //!
 //! Each benchmark is a [`suite`]: groups of cells that do the same work, in rounds in which all take turns
-//! ([`rounds`]). `cargo bench --bench NAME` ([`bench`]) measures one, hands the samples to criterion, and ends with
+//! ([`rounds`]). `cargo bench --bench NAME` ([`mod@bench`]) measures one, hands the samples to criterion, and ends with
 //! tables ([`table`]), the goals ([`goals`]), and the same as JSON ([`report`]). The program `report` runs all or some
 //! of them and makes one page with charts of it ([`page`]).
 //!
