@@ -137,7 +137,7 @@ fn write(args: &Args, report: &Report) -> std::io::Result<()> {
     if report.form == Form::Smoke {
         println!("all results were right; the smoke form measures nothing, whatever its page says");
     } else {
-        println!("{}", table::verdicts(&report.goals));
+        println!("{}", table::verdicts(&report.goals, true));
     }
     save(args.out.as_deref(), &files)
 }

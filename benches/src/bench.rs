@@ -45,7 +45,7 @@ fn run(suite: Suite, args: &Args) -> ExitCode {
     println!("{}\n", facts.machine());
     println!("{}", table::comparison(&results));
     if !goals.is_empty() {
-        println!("{}", table::verdicts(&goals));
+        println!("{}", table::verdicts(&goals, false));
     }
     let json = report::json(suite.name, form, &facts, &results, &goals);
     let mut files = vec![(format!("{}.json", suite.name), json)];

@@ -10,6 +10,9 @@ use crate::results::{self, CellResult, GroupResult};
 /// Marks a cell that was asked for less work than its group.
 const FEWER: &str = "†";
 
+/// What stands for a verdict where there are no cells to judge.
+const NOT_MEASURED: &str = "not measured";
+
 /// An entrant with its best cell in each of some groups.
 #[derive(Debug)]
 pub(crate) struct Row<'a> {
@@ -183,9 +186,12 @@ pub fn comparison(results: &[GroupResult]) -> String {
 }
 
 /// The goals: a line for each row of them, with the cell that is farthest from it, and then a line for each cell.
-pub fn verdicts(goals: &[Goal]) -> String {
-    let mut text = String::from("\n");
-    text += &markdown(&goal_rows(goals));
+///
+/// Only a report tells the rows of which nothing was measured.
+pub fn verdicts(goals: &[Goal], report: bool) -> String {
+    let mut rows = goal_rows(goals);
+    rows.retain(|row| report || row[5] != NOT_MEASURED);
+    let mut text = format!("\n{}", markdown(&rows));
     let _ = writeln!(text, "\n{}", markdown(&goal_cells(goals)));
     let met = goals.iter().filter(|goal| goal.met()).count();
     let _ = writeln!(text, "{met} of {} cells meet their goals", goals.len());
@@ -211,7 +217,7 @@ pub(crate) fn goal_rows(goals: &[Goal]) -> Vec<Vec<String>> {
                 String::new(),
                 String::new(),
                 String::new(),
-                "not measured".into(),
+                NOT_MEASURED.into(),
             ],
             Some(goal) => vec![
                 row.name().into(),
@@ -387,6 +393,6 @@ mod tests {
     fn every_row_of_goals_is_told() {
         let rows = goal_rows(&goals::goals(&invented(), None));
         assert_eq!(rows.len(), goals::Row::ALL.len() + 1);
-        assert_eq!(rows[12][5], "not measured", "no memory was looked at");
+        assert_eq!(rows[12][5], NOT_MEASURED, "no memory was looked at");
     }
 }
