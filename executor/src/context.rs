@@ -45,8 +45,6 @@ enum Pace {
 struct Local {
     worker: Cell<*const Worker>,
     task: Cell<Option<NonNull<Header>>>,
-    /// The future of a `block_on` whose poll is going on.
-    main: Cell<*const Main>,
     /// Operations left until the pace is looked at.
     budget: Cell<u32>,
     pace: Cell<Pace>,
@@ -66,7 +64,6 @@ thread_local! {
         Local {
             worker: Cell::new(std::ptr::null()),
             task: Cell::new(None),
-            main: Cell::new(std::ptr::null()),
             budget: Cell::new(UNLIMITED),
             pace: Cell::new(Pace::Unknown),
             forced: Cell::new(0),
@@ -78,6 +75,15 @@ thread_local! {
     };
 
     static ENTERED: RefCell<Vec<(usize, Arc<Shared>)>> = const { RefCell::new(Vec::new()) };
+}
+
+crate::sync::thread_local! {
+    /// The future of a `block_on` whose poll is going on. Apart, since models have it, too.
+    #[allow(
+        clippy::missing_const_for_thread_local,
+        reason = "the macro of models has no such form"
+    )]
+    static MAIN: Cell<*const Main> = Cell::new(std::ptr::null());
 }
 
 /// Calls `f` with this thread's worker, if it is one.
@@ -186,13 +192,13 @@ pub(crate) fn with_current_task<R>(f: impl FnOnce(Option<&Header>) -> R) -> R {
 
 /// Sets the future of a `block_on` whose poll is going on; returns the one before.
 pub(crate) fn replace_main(main: *const Main) -> *const Main {
-    LOCAL.with(|local| local.main.replace(main))
+    MAIN.with(|mine| mine.replace(main))
 }
 
 /// The future of a `block_on` whose poll is going on, unless it is that of a task.
 pub(crate) fn current_main() -> *const Main {
     LOCAL.with(|local| match local.task.get() {
-        None => local.main.get(),
+        None => MAIN.with(Cell::get),
         Some(_) => std::ptr::null(),
     })
 }

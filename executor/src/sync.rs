@@ -23,6 +23,12 @@ pub mod thread {
     pub use std::thread::{Thread, current, park, yield_now};
 }
 
+/// For what belongs to a thread of a model: to `std`, all threads of a model are one.
+#[cfg(wakerun_loom)]
+pub use loom::thread_local;
+#[cfg(not(wakerun_loom))]
+pub use std::thread_local;
+
 /// Spin-loop hint; a yield to the model's scheduler under loom, which has no other notion of time.
 #[inline]
 pub fn spin_loop() {
