@@ -28,6 +28,7 @@ pub(crate) fn debug<T, F: Flavor>(
         .field("len", &chan.len())
         .field("max_capacity", &chan.gate.capacity())
         .field("closed", &chan.is_closed())
+        .field("senders", &chan.senders.load(Ordering::Relaxed))
         .finish_non_exhaustive()
 }
 

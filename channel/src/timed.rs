@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use wakerun::time::Timeout;
 use wakerun::wake::{block_on_thread, block_on_thread_until};
 
 use crate::error::{RecvTimeoutError, SendTimeoutError};
@@ -40,15 +41,26 @@ pub(crate) async fn recv_or<T>(
     let mut recv = pin!(recv);
     let mut cancel = pin!(cancel);
     poll_fn(|cx| {
-        if let Poll::Ready(received) = recv.as_mut().poll(cx) {
-            return Poll::Ready(received.ok_or(RecvTimeoutError::Disconnected));
+        // First: a receiver that always finds messages is to be stopped, too. Nothing is lost by that.
+        if cancel.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(RecvTimeoutError::Timeout));
         }
-        cancel
-            .as_mut()
+        recv.as_mut()
             .poll(cx)
-            .map(|_| Err(RecvTimeoutError::Timeout))
+            .map(|received| received.ok_or(RecvTimeoutError::Disconnected))
     })
     .await
+}
+
+/// Receives within a time limit; a message that is there wins.
+pub(crate) async fn recv_within<T>(
+    recv: Timeout<impl Future<Output = Option<T>>>,
+) -> Result<T, RecvTimeoutError> {
+    match recv.await {
+        Ok(Some(value)) => Ok(value),
+        Ok(None) => Err(RecvTimeoutError::Disconnected),
+        Err(_) => Err(RecvTimeoutError::Timeout),
+    }
 }
 
 /// Sends, blocking the thread no longer than to the deadline. `send_or` makes the future, out of one that

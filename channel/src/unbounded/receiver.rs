@@ -218,7 +218,8 @@ impl<T> Receiver<T> {
         crate::timed::blocking_recv(self.recv(), crate::timed::deadline_after(timeout))
     }
 
-    /// Receives the next message, unless `cancel` is ready first: a timer of any runtime, a signal to stop.
+    /// Receives the next message, unless `cancel` is ready: a timer of any runtime, a signal to stop. `cancel` is
+    /// looked at first, so that it ends a receiver that always finds messages, too.
     ///
     /// # Errors
     /// Cancelled (named timeout, since that is what it mostly is), or the channel has come to its end.
@@ -240,14 +241,14 @@ impl<T> Receiver<T> {
         crate::timed::recv_or(self.recv(), cancel).await
     }
 
-    /// As [`recv_or`](Self::recv_or) with a timer of wakerun: gives up after `timeout`; nothing is lost then.
-    /// Any duration is good.
+    /// Receives the next message, but gives up after `timeout`; nothing is lost then, and a message that is there
+    /// wins. Any duration is good.
     ///
     /// # Errors
     /// The time is over, or the channel has come to its end.
     ///
     /// # Panics
-    /// Polled outside a wakerun runtime. (On another one, use [`recv_or`](Self::recv_or) with its timer.)
+    /// Outside a wakerun runtime. (On another one, use [`recv_or`](Self::recv_or) with its timer.)
     ///
     /// # Cancel safety
     /// Dropping the future loses no message.
@@ -263,22 +264,31 @@ impl<T> Receiver<T> {
     /// # drop(tx);
     /// # });
     /// ```
-    pub async fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
-        self.recv_or(wakerun::time::sleep(timeout)).await
+    #[track_caller]
+    pub fn recv_timeout(
+        &self,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<T, RecvTimeoutError>> {
+        crate::timed::recv_within(wakerun::time::timeout(timeout, self.recv()))
     }
 
-    /// As [`recv_timeout`](Self::recv_timeout), to a moment.
+    /// As [`recv_or`](Self::recv_or) with a timer of wakerun: once the moment has come, it ends a receiver that
+    /// always finds messages, too.
     ///
     /// # Errors
     /// The moment has come, or the channel has come to its end.
     ///
     /// # Panics
-    /// Polled outside a wakerun runtime.
+    /// Outside a wakerun runtime.
     ///
     /// # Cancel safety
     /// Dropping the future loses no message.
-    pub async fn recv_deadline(&self, deadline: Instant) -> Result<T, RecvTimeoutError> {
-        self.recv_or(wakerun::time::sleep_until(deadline)).await
+    #[track_caller]
+    pub fn recv_deadline(
+        &self,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<T, RecvTimeoutError>> {
+        self.recv_or(wakerun::time::sleep_until(deadline))
     }
 
     /// Closes the channel for senders; what is queued is still received.
@@ -424,6 +434,7 @@ pub(super) fn debug<T>(f: &mut fmt::Formatter<'_>, name: &str, chan: &Chan<T>) -
     f.debug_struct(name)
         .field("len", &chan.len())
         .field("closed", &chan.is_closed())
+        .field("senders", &chan.senders.load(Ordering::Relaxed))
         .finish_non_exhaustive()
 }
 

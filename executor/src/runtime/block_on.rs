@@ -1,12 +1,13 @@
 //! Running one future on a thread that has nothing else to run.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::main_future::Main;
+use crate::context::PollGuard;
 
 /// Runs a future on a plain thread, without a runtime: polls it whenever it is woken, and sleeps in
 /// between. What the blocking forms of operations are made of; they check
@@ -24,6 +25,16 @@ pub fn block_on_thread<F: Future>(future: F) -> F::Output {
         }
         thread.main.parker.park();
     }
+}
+
+/// [`block_on_thread`] for the future of a runtime's `block_on`, which has a budget as tasks have: it comes to
+/// its timers and stop signals however many messages it finds.
+pub(super) fn block_on_with_budget<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    block_on_thread(poll_fn(|cx| {
+        let _budget = PollGuard::new(None);
+        future.as_mut().poll(cx)
+    }))
 }
 
 /// As [`block_on_thread`], but gives up when `deadline` has passed: `None`, and the future, which is the

@@ -80,7 +80,7 @@ impl Handle {
         let _blocking = BlockGuard::new();
         let _entered = self.enter();
         match self.shared.core.get() {
-            None => block_on::block_on_thread(future),
+            None => block_on::block_on_with_budget(future),
             Some(slot) => slot.block_on(&self.shared, future),
         }
     }
@@ -167,7 +167,7 @@ impl fmt::Debug for EnterGuard<'_> {
 }
 
 /// There is no current runtime.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct TryCurrentError {
     _private: (),
 }
@@ -184,6 +184,13 @@ impl fmt::Display for TryCurrentError {
             "there is no wakerun runtime here: call this inside `Runtime::block_on` or a task, \
              enter a runtime with `Handle::enter`, or use `Handle::spawn`",
         )
+    }
+}
+
+impl fmt::Debug for TryCurrentError {
+    /// The message, too: this is what `unwrap` and `main` show.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TryCurrentError({self})")
     }
 }
 

@@ -133,3 +133,10 @@ impl fmt::Debug for JoinError {
 }
 
 impl std::error::Error for JoinError {}
+
+impl From<JoinError> for std::io::Error {
+    /// So that `task.await??` works in functions that return [`std::io::Result`].
+    fn from(error: JoinError) -> Self {
+        Self::other(error)
+    }
+}

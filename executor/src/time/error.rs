@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 
 /// The time of a [`timeout`](super::timeout()) was over first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Elapsed {
     _private: (),
 }
@@ -18,7 +18,13 @@ impl Elapsed {
 
 impl fmt::Display for Elapsed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the time is over")
+        f.write_str("deadline has elapsed")
+    }
+}
+
+impl fmt::Debug for Elapsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Elapsed")
     }
 }
 
