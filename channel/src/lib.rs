@@ -68,6 +68,7 @@ mod serving;
 mod timed;
 pub mod unbounded;
 mod waiter;
+mod watching;
 
 pub use closed::Closed;
 

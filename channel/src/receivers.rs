@@ -25,7 +25,7 @@ use std::task::Waker;
 use wakerun::lock::LockGuard;
 use wakerun::panics::FirstPanic;
 use wakerun::sync::atomic::{AtomicUsize, Ordering};
-use wakerun::wake::{Batch, Place, Poller};
+use wakerun::wake::{Batch, Place, PollWatch, Poller};
 
 use crate::line::Line;
 use crate::waiter::{Mark, Waiter};
@@ -79,7 +79,7 @@ impl Counts {
 }
 
 /// A channel as its receivers see it.
-pub(crate) trait Source: Sized {
+pub(crate) trait Source: PollWatch + Sized {
     type Item;
     /// What the receivers' lock guards, their line among it.
     type State;

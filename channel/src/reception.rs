@@ -11,12 +11,14 @@ use wakerun::wake;
 
 use crate::receivers::{Source, Taken, discard};
 use crate::waiter::{Mark, Waiter, Wants};
+use crate::watching::Watching;
 
 /// A wait for a message: a place in the line of receivers, if need be.
 pub(crate) struct Reception {
     /// Whether the waiter is in the line, marked in any way.
     linked: Cell<bool>,
     waiter: Waiter<()>,
+    watching: Watching,
     /// The line points to the waiter.
     _pinned: PhantomPinned,
 }
@@ -26,6 +28,7 @@ impl Reception {
         Self {
             linked: Cell::new(false),
             waiter: Waiter::without_value(),
+            watching: Watching::new(),
             _pinned: PhantomPinned,
         }
     }
@@ -62,6 +65,7 @@ impl Reception {
                 if matches!(taken, Taken::Value(_) | Taken::End) && self.linked.replace(false) {
                     // SAFETY: linked.
                     old = unsafe { source.leave(&mut state, self.node()) };
+                    self.watching.end(&**source);
                 }
                 taken
             };
@@ -102,7 +106,7 @@ impl Reception {
         loop {
             // Cloned outside the lock, since that may be foreign code.
             let waker = wake::clone_waker(cx.waker());
-            let own = watch(source, cx);
+            let own = self.watching.begin(cx, || source.watch_polls());
             let mut after = S::After::default();
             let mut old = None;
             let mut unused = None;
@@ -132,6 +136,7 @@ impl Reception {
                         self.linked.set(false);
                         // SAFETY: linked.
                         unused = unsafe { source.leave(&mut state, node) };
+                        self.watching.end(&**source);
                     }
                     // There is a message, and this one wakes itself for it: it counts as woken. Were it to
                     // wait, the wake that has brought it here would be lost to the others.
@@ -179,6 +184,7 @@ impl Reception {
         if !self.linked.replace(false) {
             return;
         }
+        self.watching.end(source);
         let (waker, was_woken) = {
             let mut state = source.lock();
             let node = self.node();
@@ -197,10 +203,4 @@ impl Reception {
         }
         panics.resume("a waker");
     }
-}
-
-/// Whether the polling task is one of ours and waits with its own waker; then the channel looks at the
-/// ends of its polls from now on.
-fn watch<S: Source>(source: &Arc<S>, cx: &Context<'_>) -> bool {
-    wake::is_own_waker(cx.waker()) && source.watch_polls()
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use common::{Event, Kind, each_kind, within};
 use wakerun::Builder;
 use wakerun::task::yield_now;
-use wakerun::wake::{PollEnd, PollWatch, Poller, defer_to_poll_end, watch_polls};
+use wakerun::wake::{PollEnd, PollWatch, Poller, defer_to_poll_end, unwatch_polls, watch_polls};
 
 /// What is given to the builder, as the hook to be tested.
 type Hook = Box<dyn Fn() + Send + Sync>;
@@ -332,5 +332,36 @@ fn a_watch_whose_destructor_panics_ends_no_worker_and_no_task() {
                 thread::yield_now();
             }
         }
+    });
+}
+
+#[test]
+fn a_watch_that_is_taken_back_is_told_no_more() {
+    struct Watch(AtomicUsize);
+
+    impl PollWatch for Watch {
+        fn poll_over(&self, _: &Poller<'_>) -> bool {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            true
+        }
+    }
+
+    each_kind(|_, runtime| {
+        let watch = Arc::new(Watch(AtomicUsize::new(0)));
+        let watched = Arc::clone(&watch);
+        let task = runtime.spawn(async move {
+            // Asked for twice and taken back once: told at the end of this poll.
+            assert!(watch_polls(&watched));
+            assert!(watch_polls(&watched));
+            unwatch_polls(&*watched);
+            yield_now().await;
+            assert_eq!(watched.0.load(Ordering::SeqCst), 1);
+            unwatch_polls(&*watched);
+            yield_now().await;
+            assert_eq!(watched.0.load(Ordering::SeqCst), 1);
+            // And let go.
+            Arc::strong_count(&watched)
+        });
+        assert_eq!(runtime.block_on(task).unwrap(), 2);
     });
 }

@@ -14,6 +14,7 @@ use crate::flavor::Flavor;
 use crate::gate::Claim;
 use crate::parking::Entered;
 use crate::waiter::{Status, Waiter, Wants};
+use crate::watching::Watching;
 
 /// The channel is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,7 @@ pub(crate) struct Reservation<T> {
     stage: Cell<Stage>,
     count: u64,
     waiter: Waiter<T>,
+    watching: Watching,
     /// The line points to the waiter.
     _pinned: PhantomPinned,
 }
@@ -51,6 +53,7 @@ impl<T> Reservation<T> {
             stage: Cell::new(Stage::New),
             count,
             waiter: Waiter::without_value(),
+            watching: Watching::new(),
             _pinned: PhantomPinned,
         }
     }
@@ -73,6 +76,16 @@ impl<T> Reservation<T> {
     fn over(&self, output: Result<(), ChannelClosed>) -> Poll<Result<(), ChannelClosed>> {
         self.stage.set(Stage::Over);
         Poll::Ready(output)
+    }
+
+    /// The wait is over.
+    fn waited<F: Flavor>(
+        &self,
+        chan: &Chan<T, F>,
+        output: Result<(), ChannelClosed>,
+    ) -> Poll<Result<(), ChannelClosed>> {
+        self.watching.end(chan);
+        self.over(output)
     }
 
     /// Ready with `Ok`: the word counts the permits for the caller.
@@ -111,7 +124,7 @@ impl<T> Reservation<T> {
                 // The task has to yield, but keeps what it has got.
                 let waiter = NonNull::from(&self.waiter);
                 self.stage.set(Stage::Waiting);
-                if watch(chan, cx) {
+                if self.watching.begin(cx, || watch(chan)) {
                     // It lapses as other grants, if the task does not come for it.
                     let waker = wake::clone_waker(cx.waker());
                     // SAFETY: handed on; the waker is the task's own, and claimed just now.
@@ -133,7 +146,7 @@ impl<T> Reservation<T> {
                 let waker = wake::clone_waker(cx.waker());
                 let waiter = NonNull::from(&self.waiter);
                 let wants = Wants::Permits(self.count);
-                let own = watch(chan, cx);
+                let own = self.watching.begin(cx, || watch(chan));
                 // From here on the waiter may be in the line, also if a foreign waker panics.
                 self.stage.set(Stage::Waiting);
                 // SAFETY: handed on.
@@ -144,9 +157,9 @@ impl<T> Reservation<T> {
                         // SAFETY: the waiter did not get into the line.
                         unsafe { Waiter::finish(waiter, Status::Granted) };
                         wake::recycle(waker);
-                        self.over(Ok(()))
+                        self.waited(chan, Ok(()))
                     }
-                    Entered::Closed => self.over(Err(ChannelClosed)),
+                    Entered::Closed => self.waited(chan, Err(ChannelClosed)),
                 }
             }
         }
@@ -170,11 +183,11 @@ impl<T> Reservation<T> {
                 Status::Granted => {
                     // Charged, but never refused: the task has waited.
                     let _ = wake::spend_budget();
-                    return self.over(Ok(()));
+                    return self.waited(chan, Ok(()));
                 }
-                Status::Closed => return self.over(Err(ChannelClosed)),
+                Status::Closed => return self.waited(chan, Err(ChannelClosed)),
                 _ => {
-                    let own = watch(chan, cx);
+                    let own = self.watching.begin(cx, || watch(chan));
                     // SAFETY: as above.
                     if unsafe { chan.renew_waker(waiter, cx.waker(), own) } {
                         return Poll::Pending;
@@ -191,6 +204,7 @@ impl<T> Reservation<T> {
         if self.stage.replace(Stage::Over) != Stage::Waiting {
             return;
         }
+        self.watching.end(chan);
         let mut panics = FirstPanic::new();
         // SAFETY: this waiter, and it has entered the line.
         let status = unsafe { chan.leave_line(NonNull::from(&self.waiter), &mut panics) };
@@ -201,11 +215,9 @@ impl<T> Reservation<T> {
     }
 }
 
-/// Whether the polling task is one of ours and waits with its own waker; then the channel looks at the
-/// ends of its polls from now on.
-fn watch<T, F: Flavor>(chan: &Arc<Chan<T, F>>, cx: &Context<'_>) -> bool {
-    wake::is_own_waker(cx.waker())
-        // SAFETY: `poll_over` and the drop of a channel whose receivers are gone touch no message's
-        // borrowed data; messages of a task of ours can be sent to its runtime's threads.
-        && unsafe { wake::watch_polls_unchecked(chan) }
+/// Has the channel look at the ends of the polls of the current task.
+fn watch<T, F: Flavor>(chan: &Arc<Chan<T, F>>) -> bool {
+    // SAFETY: `poll_over` and the drop of a channel whose receivers are gone touch no message's borrowed
+    // data; messages of a task of ours can be sent to its runtime's threads.
+    unsafe { wake::watch_polls_unchecked(chan) }
 }

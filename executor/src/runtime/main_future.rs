@@ -131,6 +131,16 @@ impl Main {
         });
     }
 
+    /// Takes an ask back.
+    ///
+    /// # Safety
+    /// The calling thread polls this future.
+    pub(crate) unsafe fn unwatch(&self, address: *const ()) {
+        // SAFETY: this thread alone has the watches.
+        self.watches
+            .with_mut(|watches| unsafe { &mut *watches }.take_back(address));
+    }
+
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }

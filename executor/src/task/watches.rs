@@ -10,7 +10,19 @@ use crate::wake::{PollWatch, Poller};
 #[derive(Default)]
 pub(crate) struct Watches {
     #[expect(clippy::box_collection, reason = "one word in each task's header")]
-    list: Option<Box<Vec<Arc<dyn PollWatch>>>>,
+    list: Option<Box<Vec<Watch>>>,
+}
+
+struct Watch {
+    hook: Arc<dyn PollWatch>,
+    /// How often it was asked for and not taken back: the futures that wait in the primitive, as a rule.
+    asked: usize,
+}
+
+impl Watch {
+    fn is_at(&self, address: *const ()) -> bool {
+        std::ptr::eq(Arc::as_ptr(&self.hook).cast(), address)
+    }
 }
 
 impl Watches {
@@ -19,28 +31,41 @@ impl Watches {
         self.list.is_none()
     }
 
-    /// Adds a watcher, unless it is there already.
-    pub(crate) fn add(&mut self, address: *const (), watch: impl FnOnce() -> Arc<dyn PollWatch>) {
+    /// Adds a watcher, or counts it once more.
+    pub(crate) fn add(&mut self, address: *const (), hook: impl FnOnce() -> Arc<dyn PollWatch>) {
         let list = self.list.get_or_insert_default();
-        if !list
-            .iter()
-            .any(|old| std::ptr::eq(Arc::as_ptr(old).cast(), address))
-        {
-            list.push(watch());
+        match list.iter_mut().find(|watch| watch.is_at(address)) {
+            Some(watch) => watch.asked += 1,
+            None => list.push(Watch {
+                hook: hook(),
+                asked: 1,
+            }),
         }
     }
 
-    /// Tells all that a poll is over, and lets those go that have seen enough.
+    /// Takes one ask back. The watcher goes at the end of the poll, which is no place of foreign code.
+    pub(crate) fn take_back(&mut self, address: *const ()) {
+        if let Some(list) = &mut self.list
+            && let Some(watch) = list.iter_mut().find(|watch| watch.is_at(address))
+        {
+            watch.asked = watch.asked.saturating_sub(1);
+        }
+    }
+
+    /// Tells all that a poll is over, and lets those go that have seen enough, or that nobody asks for any
+    /// more: a task that has got what it waited for costs its primitives nothing.
     #[cold]
     pub(crate) fn poll_over(&mut self, poller: &Poller<'_>) {
         let Some(list) = &mut self.list else { return };
         let mut at = 0;
         while let Some(watch) = list.get(at) {
             // One that panicked has not said that it has seen enough.
-            let mut stays = true;
-            crate::panics::report("the end-of-poll watch of a primitive", || {
-                stays = watch.poll_over(poller);
-            });
+            let mut stays = watch.asked > 0;
+            if stays {
+                crate::panics::report("the end-of-poll watch of a primitive", || {
+                    stays = watch.hook.poll_over(poller);
+                });
+            }
             if stays {
                 at += 1;
             } else {
@@ -61,6 +86,6 @@ impl Watches {
 }
 
 /// Drops a watcher: perhaps the last reference, and its destructor is foreign code.
-fn discard(watch: Arc<dyn PollWatch>) {
+fn discard(watch: Watch) {
     crate::panics::report("the destructor of a primitive", || drop(watch));
 }

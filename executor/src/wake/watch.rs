@@ -133,7 +133,8 @@ pub fn epoch_of(waker: &Waker) -> Option<u64> {
 /// Asks for [`PollWatch::poll_over`] to be called at the end of this poll and of each later one of the
 /// current task or future in `block_on`, until it says `false` or that is over. `false`: there is none.
 ///
-/// Asking again changes nothing, and costs little.
+/// Asks are counted: [`unwatch_polls`] takes one back, and when none is left the primitive is not told any
+/// more. One that cannot be taken back, as from another task, does no harm: it costs a call a poll.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -165,6 +166,46 @@ pub fn epoch_of(waker: &Waker) -> Option<u64> {
 pub fn watch_polls<H: PollWatch + Send + Sync + 'static>(watch: &Arc<H>) -> bool {
     // SAFETY: nothing borrowed in `H`.
     unsafe { watch_polls_unchecked(watch) }
+}
+
+/// Takes one ask of [`watch_polls`] back, in a poll of the same task.
+///
+/// ```
+/// # struct Nothing;
+/// # impl wakerun::wake::PollWatch for Nothing {
+/// #     fn poll_over(&self, _: &wakerun::wake::Poller<'_>) -> bool { false }
+/// # }
+/// wakerun::wake::unwatch_polls(&Nothing);
+/// ```
+pub fn unwatch_polls<H: PollWatch>(watch: &H) {
+    let address = std::ptr::from_ref(watch).cast();
+    context::with_current_task(|header| match header {
+        Some(header) => header.watches.with_mut(|watches| {
+            // SAFETY: this thread polls the task, so it alone has the watches.
+            unsafe { &mut *watches }.take_back(address);
+        }),
+        None => {
+            // SAFETY: the poll in progress keeps it.
+            if let Some(main) = unsafe { context::current_main().as_ref() } {
+                // SAFETY: this thread polls it.
+                unsafe { main.unwatch(address) };
+            }
+        }
+    });
+}
+
+/// Which task, or future in `block_on`, is being polled on this thread: a number that no other one has at
+/// the same time, and 0 for none.
+///
+/// ```
+/// assert_eq!(wakerun::wake::current_poller(), 0);
+/// wakerun::block_on(async { assert_ne!(wakerun::wake::current_poller(), 0) });
+/// ```
+pub fn current_poller() -> usize {
+    context::with_current_task(|header| match header {
+        Some(header) => std::ptr::from_ref(header).addr(),
+        None => context::current_main().addr(),
+    })
 }
 
 /// [`watch_polls`] for types that borrow.
