@@ -48,7 +48,9 @@ use std::time::{Duration, Instant};
 use ::hyper::rt::{self, ReadBufCursor};
 use futures_io::{AsyncRead, AsyncWrite};
 
-use crate::net::{TcpStream, UnixStream};
+use crate::net::TcpStream;
+#[cfg(unix)]
+use crate::net::UnixStream;
 use crate::time::{self, Sleep};
 
 /// Spawns hyper's background tasks, such as those of HTTP/2 streams, on the current runtime.
@@ -225,4 +227,5 @@ macro_rules! stream {
 }
 
 stream!(TcpStream);
+#[cfg(unix)]
 stream!(UnixStream);

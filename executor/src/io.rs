@@ -9,13 +9,14 @@ pub use futures_io::{AsyncBufRead, AsyncRead, AsyncSeek, AsyncWrite};
 
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::task::{Context, Poll, ready};
 
 use crate::driver::{Interest, Registration};
+use crate::sys::{self, AsSource};
 use crate::wake;
 
-/// A descriptor whose operations wait without blocking the thread.
+/// A descriptor whose operations wait without blocking the thread. On Windows it is a socket, and `AsSocket`
+/// takes the place of `AsFd`.
 ///
 /// It is registered with the runtime in which it is made, once and for both directions. Its futures
 /// may be polled anywhere, by any executor; they are served as long as that runtime lives. After
@@ -56,14 +57,14 @@ pub struct Async<T> {
     io: T,
 }
 
-impl<T: AsFd> Async<T> {
+impl<T: AsSource> Async<T> {
     /// Sets the descriptor to nonblocking and registers it.
     ///
     /// # Errors
     /// Outside a runtime; if the runtime has been shut down; and if the system refuses, because
     /// there are no descriptors left for the poller, or because this one cannot be polled.
     pub fn new(io: T) -> io::Result<Self> {
-        set_nonblocking(io.as_fd())?;
+        sys::set_nonblocking(sys::borrow(&io))?;
         Self::new_nonblocking(io)
     }
 
@@ -72,7 +73,7 @@ impl<T: AsFd> Async<T> {
     /// # Errors
     /// As [`new`](Self::new).
     pub fn new_nonblocking(io: T) -> io::Result<Self> {
-        let fd = io.as_fd().as_raw_fd();
+        let fd = sys::raw(&io);
         // SAFETY: the descriptor is open as long as `io`, which is dropped after the registration
         // and not given out by `&mut` before.
         let registration = unsafe { Registration::new(fd) }?;
@@ -235,7 +236,9 @@ impl<T> Async<T> {
                 }
             };
             match op(&self.io) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => direction.clear(seen),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.registration.clear(interest, seen)?
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 result => return Poll::Ready(result),
             }
@@ -243,25 +246,7 @@ impl<T> Async<T> {
     }
 }
 
-fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
-    let flags = rustix::fs::fcntl_getfl(fd)?;
-    if !flags.contains(rustix::fs::OFlags::NONBLOCK) {
-        rustix::fs::fcntl_setfl(fd, flags | rustix::fs::OFlags::NONBLOCK)?;
-    }
-    Ok(())
-}
-
-impl<T: AsFd> AsFd for Async<T> {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.io.as_fd()
-    }
-}
-
-impl<T: AsRawFd> AsRawFd for Async<T> {
-    fn as_raw_fd(&self) -> RawFd {
-        self.io.as_raw_fd()
-    }
-}
+sys::lends_source!(Async<T> where T, this => &this.io);
 
 impl<T: fmt::Debug> fmt::Debug for Async<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

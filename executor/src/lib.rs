@@ -14,13 +14,22 @@
 //!   descriptor. A worker that has nothing to do waits for them: there is no thread for it;
 //! - [`wake`]: the wake queues, for primitives built into the runtime. `wakerun-channel` is one.
 //!
+//! # Systems
+//!
+//! It is developed and tested on Linux. For macOS, FreeBSD and Windows the code and its tests are
+//! type-checked; on Windows they have not been run yet. There,
+//!
+//! - `net::unix`, `signal::unix` and `fs::symlink` do not exist; `signal::ctrl_c` does;
+//! - [`io::Async`] is for sockets, `AsSocket` in place of `AsFd`;
+//! - the system has no edge-triggered events, so an operation that would block costs a call more, which
+//!   asks for the next event. (Linux takes that way with `--cfg wakerun_oneshot`, to test it.)
+//!
+//! # Other crates
+//!
 //! Streams have the traits of `futures-io`. With the feature `hyper` there is a module for hyper 1.x; the
 //! folder `examples/ecosystem` of the repository shows it, and TLS, WebSockets, child processes and crates
 //! that need tokio.
 #![warn(missing_docs)]
-
-#[cfg(not(unix))]
-compile_error!("wakerun has been written for Unix systems so far");
 
 mod context;
 mod driver;
@@ -32,6 +41,7 @@ pub mod net;
 mod runtime;
 mod scheduler;
 pub mod signal;
+mod sys;
 pub mod task;
 pub mod time;
 mod unblock;

@@ -1,4 +1,5 @@
 //! What may go to other threads: sockets, files, and the futures of their operations.
+#![cfg(unix)]
 
 use std::net::SocketAddr;
 

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use common::{DropFlag, Event, LIMIT, each_kind, within};
 use wakerun::task::{Builder, JoinSet, spawn_blocking};
@@ -337,7 +337,7 @@ fn threads_that_are_idle_leave() {
         let start = Instant::now();
         while pool_threads() > 0 {
             assert!(start.elapsed() < LIMIT / 2, "an idle thread stays");
-            thread::sleep(Duration::from_millis(20));
+            thread::sleep(std::time::Duration::from_millis(20));
         }
         // And the pool comes back.
         runtime.block_on(runtime.spawn_blocking(|| ())).unwrap();

@@ -1,4 +1,5 @@
 //! Connections that come, fail and go in every way, for long: nothing is left of them.
+#![cfg(target_os = "linux")]
 
 mod common;
 
@@ -185,13 +186,11 @@ async fn soak(connections: usize) -> io::Result<()> {
     Ok(())
 }
 
-#[cfg(target_os = "linux")]
 fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
 /// Resident memory in KiB.
-#[cfg(target_os = "linux")]
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status
@@ -206,7 +205,6 @@ fn resident() -> usize {
         .unwrap()
 }
 
-#[cfg(target_os = "linux")]
 #[test]
 fn connections_leave_no_descriptor_no_task_and_no_memory_behind() {
     let _alone = ALONE
@@ -232,12 +230,10 @@ fn connections_leave_no_descriptor_no_task_and_no_memory_behind() {
 }
 
 /// Connections that one watchdog looks after.
-#[cfg(target_os = "linux")]
 const STAGE: usize = 20_000;
 
 /// Makes so many connections, and waits until all is gone but `open` descriptors. Gives what is open,
 /// and how much memory is in use.
-#[cfg(target_os = "linux")]
 fn stage(runtime: &wakerun::Runtime, connections: usize, open: Option<usize>) -> (usize, usize) {
     let task = runtime.spawn(soak(connections));
     runtime.block_on(task).unwrap().unwrap();
@@ -246,7 +242,6 @@ fn stage(runtime: &wakerun::Runtime, connections: usize, open: Option<usize>) ->
 }
 
 /// Waits until no task is left, and no more descriptors than `open`.
-#[cfg(target_os = "linux")]
 async fn all_gone(runtime: &wakerun::Runtime, open: Option<usize>) {
     let start = Instant::now();
     loop {

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::net::{Shutdown, SocketAddr};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::{Event, LIMIT, each_kind, within};
 use futures_lite::{AsyncReadExt, AsyncWriteExt, StreamExt};
@@ -347,6 +347,7 @@ fn options_are_kept() {
     each(|| async {
         let socket = TcpSocket::new_v4()?;
         socket.set_reuseaddr(true)?;
+        #[cfg(unix)]
         socket.set_reuseport(true)?;
         socket.set_keepalive(Some(Duration::from_secs(30)))?;
         socket.set_keepalive(None)?;
@@ -495,11 +496,13 @@ fn a_socket_that_outlives_its_runtime_fails_instead_of_waiting() {
 
 // ---- no descriptors left: in a process of its own
 
-const CHILD: &str = "WAKERUN_TEST_FEW_DESCRIPTORS";
-
 #[cfg(target_os = "linux")]
 #[test]
 fn no_descriptors_left_is_told_and_does_not_spin() {
+    use std::time::Instant;
+
+    const CHILD: &str = "WAKERUN_TEST_FEW_DESCRIPTORS";
+
     if std::env::var_os(CHILD).is_none() {
         let output = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "no_descriptors_left_is_told_and_does_not_spin"])

@@ -1,4 +1,5 @@
 //! Unix sockets.
+#![cfg(unix)]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Signals, which this process sends itself. Each test uses one of its own.
+#![cfg(unix)]
 
 mod common;
 

@@ -45,6 +45,13 @@ const EVENT: u64 = 8;
 /// way, and few enough for those who come with a new waker each time.
 const POLLERS: usize = 64;
 
+/// A direction of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interest {
+    Read,
+    Write,
+}
+
 /// The word as it was before an operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen(u64);

@@ -7,8 +7,10 @@ use std::task::{Poll, Wake, Waker};
 
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
+use polling::Event;
 
-use super::direction::Direction;
+use super::arming::oneshot::Arming;
+use super::direction::{Direction, Interest};
 use super::timers::{Brought, Entry, State, Timers};
 use super::wakes::Wakes;
 use crate::lock::Lock;
@@ -214,6 +216,116 @@ fn whoever_comes_to_wait_when_the_runtime_ends_is_told() {
         };
         assert!(block_on_thread(socket.read()).is_err());
         end.join().unwrap();
+    });
+}
+
+// ---- a direction whose poller tells once
+
+/// A socket as in [`Socket`], and a poller that tells what it has been asked.
+struct AskedSocket {
+    direction: Direction,
+    arming: Arming,
+    poller: Mutex<Question>,
+    changed: Condvar,
+}
+
+struct Question {
+    messages: usize,
+    asked: bool,
+    over: bool,
+}
+
+impl AskedSocket {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            direction: Direction::new(),
+            arming: Arming::new(0),
+            poller: Mutex::new(Question {
+                messages: 0,
+                asked: true,
+                over: false,
+            }),
+            changed: Condvar::new(),
+        })
+    }
+
+    fn change<R>(&self, change: impl FnOnce(&mut Question) -> R) -> R {
+        let result = change(&mut self.poller.lock().unwrap());
+        self.changed.notify_one();
+        result
+    }
+
+    fn modify(&self, event: Event) -> std::io::Result<()> {
+        self.change(|question| question.asked = event.readable);
+        Ok(())
+    }
+
+    /// The driver: tells of events until all is over.
+    fn drive(&self) {
+        loop {
+            let mut question = self.poller.lock().unwrap();
+            while !question.over && !(question.asked && question.messages > 0) {
+                question = self.changed.wait(question).unwrap();
+            }
+            if question.over {
+                return;
+            }
+            question.asked = false;
+            drop(question);
+            self.arming
+                .told(Event::readable(0), |_, rest| self.modify(rest))
+                .unwrap();
+            let mut wakes = Wakes::default();
+            self.direction.set_ready(&mut wakes);
+            wakes.fire();
+        }
+    }
+
+    /// As `Async::read_with`.
+    async fn read(&self) -> std::io::Result<()> {
+        loop {
+            let seen = match self.direction.try_now()? {
+                Some(seen) => seen,
+                None => self.direction.ready_to_try().await?,
+            };
+            let taken = self.change(|question| {
+                let there = question.messages > 0;
+                question.messages -= usize::from(there);
+                there
+            });
+            if taken {
+                return Ok(());
+            }
+            self.direction.clear(seen);
+            self.arming
+                .ask(0, Interest::Read, |_, event| self.modify(event))?;
+        }
+    }
+}
+
+#[test]
+fn a_direction_that_is_not_ready_has_been_asked_for() {
+    loom::model(|| {
+        let socket = AskedSocket::new();
+        let sender = {
+            let socket = socket.clone();
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    socket.change(|question| question.messages += 1);
+                }
+            })
+        };
+        let driver = {
+            let socket = socket.clone();
+            thread::spawn(move || socket.drive())
+        };
+        block_on_thread(async {
+            socket.read().await.unwrap();
+            socket.read().await.unwrap();
+        });
+        socket.change(|question| question.over = true);
+        sender.join().unwrap();
+        driver.join().unwrap();
     });
 }
 

@@ -8,6 +8,7 @@
 //! It starts empty. The poller, with its three descriptors, is made when the first source or timer
 //! asks for it; until then nobody waits here and parking costs what it costs without a driver.
 
+mod arming;
 pub(crate) mod clock;
 mod direction;
 #[cfg(all(test, wakerun_loom))]
@@ -24,8 +25,9 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use clock::Clock;
+pub(crate) use direction::Interest;
 use reactor::{Reactor, Wait};
-pub(crate) use registration::{Interest, Registration};
+pub(crate) use registration::Registration;
 use timers::Timers;
 pub(crate) use timers::{Brought, Entry, State};
 pub(crate) use wakes::Wakes;

@@ -1,12 +1,11 @@
 //! The sources of a runtime, and the poller that watches them.
 //!
-//! A source is registered once, for both directions and for changes only (edge-triggered), and
-//! costs no further system call. Its key in the poller is its place in a slab together with a
-//! generation: an event of a source that is gone, still in the list that the poller has returned,
-//! does not reach the next one in the same place.
+//! A source is registered once, for both directions and for changes only (edge-triggered), and costs no
+//! further system call; where there is no such mode, the poller is asked again (`arming`). Its key in
+//! the poller is its place in a slab together with a generation: an event of a source that is gone,
+//! still in the list that the poller has returned, does not reach the next one in the same place.
 
 use std::io;
-use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,10 +13,12 @@ use std::time::Duration;
 use polling::{Event, Events, PollMode, Poller};
 use slab::Slab;
 
+use super::arming::{Arming, MODE};
 use super::direction::{Direction, shut_down_error};
 use super::wakes::Wakes;
 use crate::lock::{Lock, LockGuard};
 use crate::panics;
+use crate::sys::{BorrowedSource, RawSource};
 
 /// Bits of a key that are the place in the slab; the others are the generation.
 const INDEX_BITS: u32 = if usize::BITS == 64 { 32 } else { 20 };
@@ -31,6 +32,7 @@ const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(10);
 pub(crate) struct Source {
     pub(crate) read: Direction,
     pub(crate) write: Direction,
+    pub(super) arming: Arming,
 }
 
 pub(super) struct Reactor {
@@ -54,7 +56,7 @@ struct Entry {
 
 /// What identifies a registered source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Key(usize);
+pub(super) struct Key(pub(super) usize);
 
 impl Key {
     fn index(self) -> usize {
@@ -110,8 +112,8 @@ impl Reactor {
     ///
     /// # Safety
     /// It stays open until it has been removed.
-    pub(super) unsafe fn add(&self, fd: RawFd) -> io::Result<(Key, Arc<Source>)> {
-        if !self.poller.supports_edge() {
+    pub(super) unsafe fn add(&self, fd: RawSource) -> io::Result<(Key, Arc<Source>)> {
+        if matches!(MODE, PollMode::Edge) && !self.poller.supports_edge() {
             return Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 "this system does not tell of changes of readiness only, which is what wakerun needs",
@@ -120,13 +122,14 @@ impl Reactor {
         let source = Arc::new(Source {
             read: Direction::new(),
             write: Direction::new(),
+            arming: Arming::new(fd),
         });
         // Listed first, so that its first event finds it.
         let key = self.sources.lock().insert(source.clone())?;
         let all = Event::all(key.0);
         // SAFETY: the descriptor stays open until `remove` takes it out of the poller, says the
         // caller.
-        let added = unsafe { self.poller.add_with_mode(fd, all, PollMode::Edge) };
+        let added = unsafe { self.poller.add_with_mode(fd, all, MODE) };
         if let Err(error) = added {
             let listed = self.sources.lock().remove(key);
             drop(listed);
@@ -135,9 +138,14 @@ impl Reactor {
         Ok((key, source))
     }
 
+    /// Asks the poller for events of a source that is registered.
+    pub(super) fn ask(&self, fd: BorrowedSource<'_>, event: Event) -> io::Result<()> {
+        self.poller.modify_with_mode(fd, event, MODE)
+    }
+
     /// Stops watching. The source is gone from here whatever the system says to it, for example
     /// because the descriptor has been closed behind our back.
-    pub(super) fn remove(&self, key: Key, fd: BorrowedFd<'_>) -> io::Result<()> {
+    pub(super) fn remove(&self, key: Key, fd: BorrowedSource<'_>) -> io::Result<()> {
         let result = self.poller.delete(fd);
         let source = self.sources.lock().remove(key);
         drop(source);
@@ -210,10 +218,17 @@ impl Wait<'_> {
                 let Some(source) = sources.get(Key(event.key)) else {
                     continue;
                 };
-                if event.readable {
+                let asked = source.arming.told(event, |fd, rest| {
+                    // SAFETY: it is open until `remove` has taken it out of the list, says the
+                    // caller of `add`; and it is in the list, which is locked.
+                    let fd = unsafe { BorrowedSource::borrow_raw(fd) };
+                    self.reactor.ask(fd, rest)
+                });
+                // If no other event will come, whoever operates is to find out.
+                if event.readable || asked.is_err() {
                     source.read.set_ready(wakes);
                 }
-                if event.writable {
+                if event.writable || asked.is_err() {
                     source.write.set_ready(wakes);
                 }
             }

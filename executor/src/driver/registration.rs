@@ -1,21 +1,14 @@
 //! A source's hold on the driver.
 
 use std::io;
-use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::Arc;
 
 use super::Driver;
-use super::direction::Direction;
+use super::direction::{Direction, Interest, Seen};
 use super::reactor::{Key, Source};
 use crate::context;
 use crate::scheduler::Shared;
-
-/// A direction of a source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Interest {
-    Read,
-    Write,
-}
+use crate::sys::{BorrowedSource, RawSource};
 
 /// Keeps a descriptor registered with the driver of a runtime; dropped before the descriptor.
 pub(crate) struct Registration {
@@ -23,7 +16,7 @@ pub(crate) struct Registration {
     source: Arc<Source>,
     /// Absent when it has ended.
     key: Option<Key>,
-    fd: RawFd,
+    fd: RawSource,
 }
 
 impl Registration {
@@ -31,7 +24,7 @@ impl Registration {
     ///
     /// # Safety
     /// The descriptor is open, and stays so until the registration is dropped.
-    pub(crate) unsafe fn new(fd: RawFd) -> io::Result<Self> {
+    pub(crate) unsafe fn new(fd: RawSource) -> io::Result<Self> {
         let shared = context::try_current().map_err(io::Error::other)?;
         // SAFETY: handed on.
         unsafe { Self::with(&shared, fd) }
@@ -39,7 +32,7 @@ impl Registration {
 
     /// # Safety
     /// As [`new`](Self::new).
-    unsafe fn with(shared: &Shared, fd: RawFd) -> io::Result<Self> {
+    unsafe fn with(shared: &Shared, fd: RawSource) -> io::Result<Self> {
         shared.start_driver()?;
         let driver = shared.driver.clone();
         // SAFETY: handed on; `drop` removes it.
@@ -59,15 +52,30 @@ impl Registration {
         }
     }
 
+    /// An operation that began after `seen` was read would block.
+    ///
+    /// # Errors
+    /// If the poller cannot be asked for the next event.
+    #[inline]
+    pub(crate) fn clear(&self, interest: Interest, seen: Seen) -> io::Result<()> {
+        self.direction(interest).clear(seen);
+        let Some(key) = self.key else {
+            return Ok(());
+        };
+        self.source.arming.ask(key.0, interest, |_, event| {
+            self.driver.reactor()?.ask(self.fd(), event)
+        })
+    }
+
     /// Ends the registration and tells what the system said to it.
     pub(crate) fn remove(mut self) -> io::Result<()> {
         self.remove_once()
     }
 
     /// Lends the descriptor.
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+    pub(crate) fn fd(&self) -> BorrowedSource<'_> {
         // SAFETY: open until the registration is gone, says the caller of `new`.
-        unsafe { BorrowedFd::borrow_raw(self.fd) }
+        unsafe { BorrowedSource::borrow_raw(self.fd) }
     }
 
     fn remove_once(&mut self) -> io::Result<()> {

@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Async;
 use crate::driver::Interest;
+use crate::sys;
 use crate::wake;
 
 impl<T> Async<T> {
@@ -21,7 +22,7 @@ impl<T> Async<T> {
             if self.is_ready(interest) {
                 return Ok(());
             }
-            direction.clear(seen);
+            self.registration.clear(interest, seen)?;
         }
     }
 
@@ -41,14 +42,14 @@ impl<T> Async<T> {
             if self.is_ready(interest) {
                 return Poll::Ready(Ok(()));
             }
-            direction.clear(seen);
+            self.registration.clear(interest, seen)?;
         }
     }
 
     /// Asks the system, without waiting.
     fn is_ready(&self, interest: Interest) -> bool {
         let wanted = match interest {
-            Interest::Read => PollFlags::IN | PollFlags::PRI,
+            Interest::Read => sys::READABLE,
             Interest::Write => PollFlags::OUT,
         };
         let mut fds = [PollFd::from_borrowed_fd(self.registration.fd(), wanted)];
@@ -69,7 +70,9 @@ impl<T> Async<T> {
                 None => direction.ready_to_try().await?,
             };
             match op(&self.io) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => direction.clear(seen),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.registration.clear(interest, seen)?
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 result => return result,
             }

@@ -1,5 +1,7 @@
 //! TCP, UDP and Unix sockets.
 //!
+//! Windows has no Unix sockets here.
+//!
 //! Streams implement `AsyncRead` and `AsyncWrite` of [futures-io](https://docs.rs/futures-io), owned and
 //! by `&`, so that the methods of `futures-lite` or `futures-util` and the crates built on them work on
 //! them. For descriptors that have no type here there is [`io::Async`](crate::io::Async).

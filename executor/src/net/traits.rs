@@ -38,17 +38,7 @@ macro_rules! socket {
             }
         }
 
-        impl std::os::fd::AsFd for $name {
-            fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
-                self.io.get_ref().as_fd()
-            }
-        }
-
-        impl std::os::fd::AsRawFd for $name {
-            fn as_raw_fd(&self) -> std::os::fd::RawFd {
-                std::os::fd::AsRawFd::as_raw_fd(self.io.get_ref())
-            }
-        }
+        crate::sys::lends_source!($name, this => this.io.get_ref());
 
         impl std::fmt::Debug for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -11,7 +11,8 @@ use crate::io::Async;
 /// A UDP socket. All methods take `&self`, so several tasks can share it, in an
 /// [`Arc`](std::sync::Arc) for example.
 ///
-/// A datagram that is longer than the buffer it is read into is cut off.
+/// A datagram that is longer than the buffer it is read into is cut off; on Windows, reading it is an
+/// error.
 ///
 /// # Cancel safety
 /// The futures of receiving and sending may be dropped: then no datagram has been taken or sent.

@@ -12,11 +12,21 @@
 //! }
 //! ```
 
+#[cfg(unix)]
 pub mod unix;
+#[cfg(windows)]
+mod windows;
 
 use std::io;
 
+#[cfg(unix)]
+use self::unix as system;
+#[cfg(windows)]
+use self::windows as system;
+
 /// Waits for the user to press Ctrl-C (for `SIGINT`).
+///
+/// It is the one signal that there is on Windows, too; module `unix` is for the others.
 ///
 /// From the first poll of this future, the process is not ended by that signal any more, for as long
 /// as it lives: whoever waits once goes on to see to the end of the process.
@@ -26,9 +36,9 @@ use std::io;
 ///
 /// # Cancel safety
 /// A signal that came while the future was there, and that it has not told, is lost with it. Hold a
-/// [`unix::Signal`] to lose none.
+/// `unix::Signal` to lose none.
 pub async fn ctrl_c() -> io::Result<()> {
-    match unix::signal(unix::SignalKind::interrupt())?.recv().await {
+    match system::interrupts()?.recv().await {
         Some(()) => Ok(()),
         None => Err(io::Error::other(
             "the runtime that waits for signals has been shut down",

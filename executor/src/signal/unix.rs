@@ -128,6 +128,11 @@ pub fn signal(kind: SignalKind) -> io::Result<Signal> {
     Ok(Signal { kind, read, id })
 }
 
+/// What [`ctrl_c`](super::ctrl_c) waits for.
+pub(super) fn interrupts() -> io::Result<Signal> {
+    signal(SignalKind::interrupt())
+}
+
 /// Tells of a signal; see [`signal`]. Each of several listeners for a signal hears of it.
 pub struct Signal {
     kind: SignalKind,

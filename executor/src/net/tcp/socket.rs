@@ -3,12 +3,12 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
 use super::{TcpListener, TcpStream};
+use crate::sys;
 
 /// A TCP socket that is still to be told what it will be: for options that must be set before.
 ///
@@ -88,7 +88,7 @@ impl TcpSocket {
     /// Dropping the future ends the attempt.
     pub async fn connect(self, addr: SocketAddr) -> io::Result<TcpStream> {
         match self.socket.connect(&addr.into()) {
-            Err(error) if !is_under_way(&error) => return Err(error),
+            Err(error) if !sys::is_connect_under_way(&error) => return Err(error),
             _ => {}
         }
         TcpStream::connected(self.socket.into()).await
@@ -170,32 +170,12 @@ impl TcpSocket {
     }
 }
 
-/// Whether a connection has been begun: a non-blocking one is, and one that a signal interrupts goes
-/// on, too.
-fn is_under_way(error: &io::Error) -> bool {
-    use rustix::io::Errno;
-    matches!(
-        Errno::from_io_error(error),
-        Some(Errno::INPROGRESS | Errno::INTR)
-    )
-}
-
-impl AsFd for TcpSocket {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-}
-
-impl AsRawFd for TcpSocket {
-    fn as_raw_fd(&self) -> RawFd {
-        self.socket.as_raw_fd()
-    }
-}
+sys::lends_source!(TcpSocket, this => &this.socket);
 
 impl fmt::Debug for TcpSocket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TcpSocket")
-            .field("fd", &self.socket.as_raw_fd())
+            .field("fd", &sys::raw(&self.socket))
             .finish()
     }
 }
