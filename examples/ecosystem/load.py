@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 ROUNDS = 5
-SECONDS = 4
+SECONDS = 2
 CONNECTIONS = [1, 16, 64, 256]
 SERVERS = {"wakerun": "http_service", "tokio": "http_service_on_tokio"}
 
