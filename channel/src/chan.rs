@@ -249,7 +249,7 @@ impl<T, F: Flavor> Chan<T, F> {
         self.gate.load().has(CLOSED)
     }
 
-    /// Free capacity: none while a line waits.
+    /// Free capacity: none while a line waits, unless its first wants more permits than that.
     pub(crate) fn free(&self) -> usize {
         let (messages, permits) = self.used();
         let capacity = self.gate.capacity();

@@ -106,7 +106,7 @@ impl Reception {
         loop {
             // Cloned outside the lock, since that may be foreign code.
             let waker = wake::clone_waker(cx.waker());
-            let own = self.watching.begin(cx, || source.watch_polls());
+            let own = self.watching.begin(cx, &**source, || source.watch_polls());
             let mut after = S::After::default();
             let mut old = None;
             let mut unused = None;

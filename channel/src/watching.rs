@@ -20,10 +20,14 @@ impl Watching {
 
     /// The future is about to wait. Whether the polling task is one of ours and waits with its own waker;
     /// then `watch` has been called once for it, and the channel looks at the ends of its polls.
-    pub(crate) fn begin(&self, cx: &Context<'_>, watch: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn begin(
+        &self,
+        cx: &Context<'_>,
+        channel: &impl PollWatch,
+        watch: impl FnOnce() -> bool,
+    ) -> bool {
         if !wake::is_own_waker(cx.waker()) {
-            // Whoever watches for an earlier poll goes on: it may be another task.
-            self.poller.set(0);
+            self.end(channel);
             return false;
         }
         let poller = wake::current_poller();

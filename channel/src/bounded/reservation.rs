@@ -124,7 +124,7 @@ impl<T> Reservation<T> {
                 // The task has to yield, but keeps what it has got.
                 let waiter = NonNull::from(&self.waiter);
                 self.stage.set(Stage::Waiting);
-                if self.watching.begin(cx, || watch(chan)) {
+                if self.watching.begin(cx, &**chan, || watch(chan)) {
                     // It lapses as other grants, if the task does not come for it.
                     let waker = wake::clone_waker(cx.waker());
                     // SAFETY: handed on; the waker is the task's own, and claimed just now.
@@ -146,7 +146,7 @@ impl<T> Reservation<T> {
                 let waker = wake::clone_waker(cx.waker());
                 let waiter = NonNull::from(&self.waiter);
                 let wants = Wants::Permits(self.count);
-                let own = self.watching.begin(cx, || watch(chan));
+                let own = self.watching.begin(cx, &**chan, || watch(chan));
                 // From here on the waiter may be in the line, also if a foreign waker panics.
                 self.stage.set(Stage::Waiting);
                 // SAFETY: handed on.
@@ -187,7 +187,7 @@ impl<T> Reservation<T> {
                 }
                 Status::Closed => return self.waited(chan, Err(ChannelClosed)),
                 _ => {
-                    let own = self.watching.begin(cx, || watch(chan));
+                    let own = self.watching.begin(cx, &**chan, || watch(chan));
                     // SAFETY: as above.
                     if unsafe { chan.renew_waker(waiter, cx.waker(), own) } {
                         return Poll::Pending;
