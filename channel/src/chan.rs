@@ -101,16 +101,25 @@ impl<T, F: Flavor> Chan<T, F> {
     /// Sends as many messages from the front as there is room for, unless a line waits. Returns how many.
     pub(crate) fn publish_some(&self, messages: &mut VecDeque<T>) -> usize {
         let (first, count, wake) = self.gate.claim_some(messages.len() as u64, &self.rx.head);
-        for (step, value) in (0..count).zip(messages.drain(..count as usize)) {
-            let position = first.wrapping_add(step) & POSITION_MASK;
-            // SAFETY: claimed just now.
-            unsafe { self.ring.publish(position, value) };
-        }
+        // SAFETY: claimed just now.
+        unsafe { self.publish_side_by_side(first, count, messages) };
         if wake && count > 0 {
             // SAFETY: the exchange saw PARKED.
             unsafe { self.wake(News::Messages(count as usize)) };
         }
         count as usize
+    }
+
+    /// Writes the first `count` of `messages` to positions that follow each other.
+    ///
+    /// # Safety
+    /// The caller has claimed `count` positions from `first` on, and publishes them once.
+    unsafe fn publish_side_by_side(&self, first: u64, count: u64, messages: &mut VecDeque<T>) {
+        for (step, value) in (0..count).zip(messages.drain(..count as usize)) {
+            let position = first.wrapping_add(step) & POSITION_MASK;
+            // SAFETY: handed on.
+            unsafe { self.ring.publish(position, value) };
+        }
     }
 
     /// Sends the first `count` of `messages` with as many of the caller's `permits`, gives the others
@@ -130,11 +139,8 @@ impl<T, F: Flavor> Chan<T, F> {
         let Some((first, before, after)) = self.gate.claim_with_permits(count, permits) else {
             return Err(SendError(()));
         };
-        for (step, value) in (0..count).zip(messages.drain(..count as usize)) {
-            let position = first.wrapping_add(step) & POSITION_MASK;
-            // SAFETY: claimed just now.
-            unsafe { self.ring.publish(position, value) };
-        }
+        // SAFETY: claimed just now.
+        unsafe { self.publish_side_by_side(first, count, messages) };
         let mut panics = FirstPanic::new();
         if before.has(PARKED) && count > 0 {
             // SAFETY: the exchange saw PARKED.

@@ -3,9 +3,20 @@
 use std::ptr::NonNull;
 use std::task::Waker;
 
+use wakerun::sync::atomic::{AtomicUsize, Ordering};
 use wakerun::wake;
 
 use crate::waiter::{Links, Mark, Status, Waiter, Wants};
+
+/// Shows a count of a line to those who look without the lock, which the caller has.
+///
+/// A load is cheaper than making a line of the cache dirty; all changes are made under the lock.
+#[inline]
+pub(crate) fn show(to: &AtomicUsize, count: usize) {
+    if to.load(Ordering::Relaxed) != count {
+        to.store(count, Ordering::Release);
+    }
+}
 
 /// The list, whose methods are called under its lock.
 pub(crate) struct Line<T> {

@@ -27,7 +27,7 @@ use wakerun::panics::FirstPanic;
 use wakerun::sync::atomic::{AtomicUsize, Ordering};
 use wakerun::wake::{Batch, Place, PollWatch, Poller};
 
-use crate::line::Line;
+use crate::line::{Line, show};
 use crate::waiter::{Mark, Waiter};
 
 /// What receivers are to be woken for.
@@ -68,13 +68,8 @@ impl Counts {
     }
 
     fn copy(&self, line: &Line<()>) {
-        let copy = |to: &AtomicUsize, count: usize| {
-            if to.load(Ordering::Relaxed) != count {
-                to.store(count, Ordering::Release);
-            }
-        };
-        copy(&self.granted, line.granted());
-        copy(&self.own, line.own());
+        show(&self.granted, line.granted());
+        show(&self.own, line.own());
     }
 }
 

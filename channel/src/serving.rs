@@ -4,13 +4,13 @@
 use std::ptr::NonNull;
 
 use wakerun::panics::FirstPanic;
-use wakerun::sync::atomic::{AtomicUsize, Ordering, fence};
+use wakerun::sync::atomic::{Ordering, fence};
 use wakerun::wake::{Batch, Place, PollEnd};
 
 use crate::chan::Chan;
 use crate::flavor::Flavor;
 use crate::gate::{PARKED, WAITING, Word};
-use crate::line::Line;
+use crate::line::{Line, show};
 use crate::receivers::News;
 use crate::waiter::{Status, Waiter, Wants};
 
@@ -108,15 +108,9 @@ impl<T, F: Flavor> Chan<T, F> {
     /// Shows the line's counts to those who look without the lock.
     #[inline]
     pub(crate) fn copy_counts(&self, line: &Line<T>) {
-        // A load is cheaper than making a line of the cache dirty; all changes are made under the lock.
-        let copy = |to: &AtomicUsize, count: usize| {
-            if to.load(Ordering::Relaxed) != count {
-                to.store(count, Ordering::Release);
-            }
-        };
-        copy(&self.grants, line.granted());
-        copy(&self.due, line.due());
-        copy(&self.own, line.own());
+        show(&self.grants, line.granted());
+        show(&self.due, line.due());
+        show(&self.own, line.own());
     }
 
     /// [`serve`](Self::serve) for the receiver, WAITING being set, PARKED not (it may be left from a
