@@ -22,7 +22,7 @@ use wakerun::wake::{Batch, Place};
 use crate::closed::ClosedWaiters;
 use crate::error::SendError;
 use crate::flavor::Flavor;
-use crate::gate::{CLOSED, Claim, Gate, PARKED, POSITION_MASK, WAITING};
+use crate::gate::{CLOSED, Claim, Gate, PARKED, POSITION_MASK, Simply, WAITING};
 use crate::line::Line;
 use crate::receivers::News;
 use crate::ring::Ring;
@@ -78,6 +78,12 @@ impl<T, F: Flavor> Chan<T, F> {
     }
 
     // ---- sending
+
+    /// The short way to a position for a message; see [`Gate::claim_simply`].
+    #[inline(always)]
+    pub(crate) fn claim_simply(&self) -> Simply {
+        self.gate.claim_simply(&self.rx.head)
+    }
 
     /// Claims a position for a message, if there is room and no line; see [`Gate::claim`].
     pub(crate) fn claim(&self) -> Claim {

@@ -63,6 +63,12 @@ impl Word {
         (self.tail().wrapping_sub(head) & POSITION_MASK) + self.permits()
     }
 
+    /// Whether there is no message behind `head`, none to come out of the line, and no end in sight.
+    #[inline]
+    pub(crate) fn is_quiet(self, head: u64) -> bool {
+        self.tail() == head && !self.has(CLOSED | WAITING)
+    }
+
     /// One message more.
     #[inline]
     pub(crate) fn push(self) -> Self {
@@ -104,6 +110,18 @@ pub(crate) enum Claim {
     Full,
     /// Closed to this kind of claim.
     Closed,
+}
+
+/// What the short way to a claim came to.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Simply {
+    /// As [`Claim::Claimed`].
+    Claimed { position: u64, wake: bool },
+    /// No room, it seems; there was no line, and the channel not closed.
+    Full,
+    /// Something else is in the way: go the long way.
+    Not,
 }
 
 /// The word, with the senders' copy of the receiver's position beside it.
@@ -166,13 +184,20 @@ impl<F: Flavor> Gate<F> {
     /// How many more fit into a channel whose word is `word`. Reads the receiver's head, which may be
     /// newer than the word, even beyond its tail: then there seems to be none.
     fn room(&self, word: Word, head: &AtomicU64) -> u64 {
+        self.capacity
+            .saturating_sub(word.used(self.see_limit(head).0))
+    }
+
+    /// Looks where the receiver is, and how far a tail can go: as a word with nothing else set.
+    #[inline(always)]
+    fn see_limit(&self, head: &AtomicU64) -> (u64, u64) {
         // Acquire pairs with the receiver's Release store of its head: the slots behind it are done
         // with before they are written again.
         let head = head.load(Ordering::Acquire);
         let limit = head.wrapping_add(self.capacity) << TAIL_SHIFT;
         // Release hands that on to the senders that only read this.
         self.limit.store(limit, Ordering::Release);
-        self.capacity.saturating_sub(word.used(head))
+        (head, limit)
     }
 
     fn has_room(&self, word: Word, count: u64, head: &AtomicU64) -> bool {
@@ -219,23 +244,32 @@ impl<F: Flavor> Gate<F> {
         }
     }
 
-    /// The short way to a position for a message, and whether to wake the receiver. `None`: go the
-    /// long way. Clears PARKED, so that one sender owns the wake.
+    /// The short way to a position for a message. Clears PARKED, so that one sender owns the wake.
     #[inline(always)]
-    pub(crate) fn claim_simply(&self) -> Option<(u64, bool)> {
+    pub(crate) fn claim_simply(&self, head: &AtomicU64) -> Simply {
         let word = self.word.load(Ordering::Relaxed);
-        // Acquire pairs with the Release in `has_room`.
-        let limit = self.limit.load(Ordering::Acquire);
+        if word & NOT_SIMPLE != 0 {
+            return Simply::Not;
+        }
         // Positions wrap, so their difference counts, not their order.
-        if word & NOT_SIMPLE != 0 || (limit.wrapping_sub(word) as i64) <= PARKED as i64 {
-            return None;
+        let is_full = |limit: u64| (limit.wrapping_sub(word) as i64) <= PARKED as i64;
+        // Acquire pairs with the Release in `see_limit`. A head newer than the word makes room that the
+        // exchange below does not find.
+        if is_full(self.limit.load(Ordering::Acquire)) && is_full(self.see_limit(head).1) {
+            return Simply::Full;
         }
         let new = Word(word).bring::<F>();
         // Orderings as in `update`.
-        self.word
-            .compare_exchange(word, new.0, Ordering::AcqRel, Ordering::Relaxed)
-            .ok()?;
-        Some((Word(word).tail(), word & PARKED != 0))
+        let exchanged =
+            self.word
+                .compare_exchange(word, new.0, Ordering::AcqRel, Ordering::Relaxed);
+        if exchanged.is_err() {
+            return Simply::Not;
+        }
+        Simply::Claimed {
+            position: Word(word).tail(),
+            wake: word & PARKED != 0,
+        }
     }
 
     /// The long way to a position for a message, for a caller that goes to the line if there is none.
@@ -414,7 +448,7 @@ mod tests {
             }
         );
         assert_eq!(gate.try_claim(&head), Claim::Full);
-        assert_eq!(gate.claim_simply(), None);
+        assert_eq!(gate.claim_simply(&head), Simply::Not, "permits are out");
         assert_eq!(gate.load().permits(), 2);
         assert_eq!(gate.load().tail(), 1);
         let _ = gate.set_parked();
@@ -437,16 +471,15 @@ mod tests {
         gate.limit
             .store(POSITION_MASK << TAIL_SHIFT, Ordering::Relaxed);
         let head = AtomicU64::new(POSITION_MASK);
-        assert_eq!(gate.claim_simply(), None, "the limit is an old one");
-        assert_eq!(
-            gate.try_claim(&head),
-            Claim::Claimed {
-                position: POSITION_MASK,
-                wake: false
-            }
-        );
-        assert_eq!(gate.claim_simply(), Some((0, false)));
-        assert_eq!(gate.claim_simply(), None);
+        // The limit is an old one, and is looked up.
+        for position in [POSITION_MASK, 0] {
+            let claimed = Simply::Claimed {
+                position,
+                wake: false,
+            };
+            assert_eq!(gate.claim_simply(&head), claimed);
+        }
+        assert_eq!(gate.claim_simply(&head), Simply::Full);
         assert_eq!(gate.try_claim(&head), Claim::Full);
         assert_eq!(gate.load().used(POSITION_MASK), 2);
     }

@@ -156,6 +156,7 @@ impl<T> Line<T> {
     /// # Safety
     /// The node is in no line, the caller is its future, it stays where it is, and is removed before
     /// it goes, unless its status tells that somebody else has.
+    #[inline]
     pub(crate) unsafe fn push(
         &mut self,
         node: NonNull<Waiter<T>>,
@@ -221,6 +222,42 @@ impl<T> Line<T> {
             // SAFETY: handed on; it is found to be passed over.
             self.first = unsafe { self.waiting_from(Some(node)) };
         }
+    }
+
+    /// The first waiter and the one behind it, if the first is a send, its task is none of those that are
+    /// watched, and nobody in the line is passed over.
+    #[inline]
+    pub(crate) fn plain_first(&self) -> Option<(NonNull<Waiter<T>>, Option<NonNull<Waiter<T>>>)> {
+        let first = self.first?;
+        if self.granted + self.lapsed > 0 {
+            return None;
+        }
+        // SAFETY: the first is linked.
+        let (wants, own, next) =
+            unsafe { Self::with(first, |links| (links.wants, links.own, links.next)) };
+        (wants == Wants::Send && !own).then_some((first, next))
+    }
+
+    /// [`remove`](Self::remove) for what [`plain_first`](Self::plain_first) has found.
+    ///
+    /// # Safety
+    /// As said, and nothing has been changed since.
+    #[inline]
+    pub(crate) unsafe fn remove_plain(
+        &mut self,
+        node: NonNull<Waiter<T>>,
+        next: Option<NonNull<Waiter<T>>>,
+    ) -> Option<Waker> {
+        // Nobody is passed over, so the first waiter is the first of all.
+        self.head = next;
+        self.first = next;
+        match next {
+            None => self.tail = None,
+            // SAFETY: the neighbour of a linked node is linked.
+            Some(next) => unsafe { Self::with(next, |links| links.prev = None) },
+        }
+        // SAFETY: handed on.
+        unsafe { Self::with(node, |links| links.waker.take()) }
     }
 
     /// Takes a node out. The waker comes along, to be woken or dropped after the lock.

@@ -61,6 +61,7 @@ impl<T, F: Flavor> Chan<T, F> {
     /// # Safety
     /// `waiter` has never been in a line, stays where it is, and goes only after
     /// [`leave_line`](Self::leave_line) or a final status.
+    #[inline(always)]
     pub(crate) unsafe fn enter_line(
         &self,
         waiter: NonNull<Waiter<T>>,
@@ -71,11 +72,8 @@ impl<T, F: Flavor> Chan<T, F> {
         let mut line = self.line.lock();
         if self.gate.load().has(CLOSED) {
             drop(line);
-            // Told also if the waker's destructor panics: a future that takes itself for one that waits
-            // would take a node out that is in no line.
             // SAFETY: the waiter has not been put in, and is the caller's own.
-            unsafe { Waiter::finish(waiter, Status::Closed) };
-            wake::recycle(waker);
+            unsafe { Self::refuse(waiter, waker) };
             return Entered::Closed;
         }
         let mut new_first = None;
@@ -103,6 +101,20 @@ impl<T, F: Flavor> Chan<T, F> {
             self.after_entering(line, nudge);
         }
         Entered::Waiting
+    }
+
+    /// The channel is closed to a waiter that was about to be put in.
+    ///
+    /// # Safety
+    /// The waiter is the caller's own, and in no line.
+    #[cold]
+    #[inline(never)]
+    unsafe fn refuse(waiter: NonNull<Waiter<T>>, waker: Waker) {
+        // Told also if the waker's destructor panics: a future that takes itself for one that waits
+        // would take a node out that is in no line.
+        // SAFETY: handed on.
+        unsafe { Waiter::finish(waiter, Status::Closed) };
+        wake::recycle(waker);
     }
 
     /// Puts a waiter into the line that has its permits already, so that they lapse as what is granted

@@ -38,6 +38,9 @@ pub(crate) struct Cursor<T> {
     /// A message that was taken when a foreign waker panicked, and the position after it: it is
     /// received next.
     stash: Option<Box<(T, u64)>>,
+    /// The only sender has been served since the last sleep: it runs soon, and will send. Then one
+    /// more poll in vain, at the worst, is tried before the next sleep, since that and a wake cost more.
+    expecting: bool,
 }
 
 impl<T> Cursor<T> {
@@ -45,6 +48,7 @@ impl<T> Cursor<T> {
         Self {
             head: 0,
             stash: None,
+            expecting: false,
         }
     }
 
@@ -53,16 +57,20 @@ impl<T> Cursor<T> {
     pub(crate) fn take(&mut self, chan: &Arc<Chan<T, Mpsc>>) -> Take<T> {
         // SAFETY: the cursor is the receiver's, and moves on from each position it has taken.
         match unsafe { chan.ring.take(self.head) } {
-            Some(Message::Value(value)) => {
-                self.advance(chan);
-                if !chan.rx.waiting.load(Ordering::Relaxed) && defer_fence(chan) {
-                    return Take::Value(value);
-                }
-                self.after_take(chan, value)
-            }
+            Some(Message::Value(value)) => Take::Value(self.taken(chan, value)),
             Some(Message::Withdrawn(value)) => self.discard(chan, value),
             None => self.take_beyond_ring(chan),
         }
+    }
+
+    /// A message has been taken out of the ring.
+    #[inline(always)]
+    fn taken(&mut self, chan: &Arc<Chan<T, Mpsc>>, value: T) -> T {
+        self.advance(chan);
+        if !chan.rx.waiting.load(Ordering::Relaxed) && defer_fence(chan) {
+            return value;
+        }
+        self.after_take(chan, value)
     }
 
     #[inline(always)]
@@ -75,25 +83,39 @@ impl<T> Cursor<T> {
     /// A slot has become free, and there is a line, or nobody else will make the fence that makes
     /// "no line" the truth.
     #[inline(never)]
-    fn after_take(&mut self, chan: &Chan<T, Mpsc>, value: T) -> Take<T> {
+    fn after_take(&mut self, chan: &Chan<T, Mpsc>, value: T) -> T {
         // Pairs with the locked instruction of a parking sender. If the line has been seen already,
         // taking its lock is what it takes.
         if !chan.rx.waiting.load(Ordering::Relaxed) {
             fence(Ordering::SeqCst);
             if !chan.rx.waiting.load(Ordering::Relaxed) {
-                return Take::Value(value);
+                return value;
             }
         }
         self.release(chan, value)
     }
 
     /// Serves the line with a message in hand, which a panicking waker must not lose.
-    fn release(&mut self, chan: &Chan<T, Mpsc>, value: T) -> Take<T> {
+    fn release(&mut self, chan: &Chan<T, Mpsc>, value: T) -> T {
         let in_hand = InHand::new(self, value);
+        let mut line = chan.line.lock();
+        if let Some(waker) = chan.serve_one_send(&mut line) {
+            drop(line);
+            in_hand.cursor.expecting = chan.senders.load(Ordering::Relaxed) == 1;
+            wake::wake_owned(waker, Place::Tail);
+        } else {
+            drop(line);
+            Self::serve_line(chan);
+        }
+        in_hand.into_value()
+    }
+
+    /// Serves a line of any kind.
+    #[inline(never)]
+    fn serve_line(chan: &Chan<T, Mpsc>) {
         let mut batch = Batch::new(Place::Tail);
         let served = chan.serve_as_receiver(&mut chan.line.lock(), &mut batch);
         chan.after_serving(served, &mut batch);
-        Take::Value(in_hand.into_value())
     }
 
     /// A message that its sender has withdrawn: its capacity comes back, and it is dropped.
@@ -110,7 +132,7 @@ impl<T> Cursor<T> {
                 Some(Message::Withdrawn(value)) => withdrawn = value,
                 Some(Message::Value(value)) => {
                     self.advance(chan);
-                    return self.after_take(chan, value);
+                    return Take::Value(self.after_take(chan, value));
                 }
                 None => return self.take_beyond_ring(chan),
             }
@@ -199,7 +221,54 @@ impl<T> Cursor<T> {
         if !wake::spend_budget() {
             return self.poll_exhausted(chan, cx);
         }
-        match self.take(chan) {
+        // SAFETY: as in `take`.
+        match unsafe { chan.ring.take(self.head) } {
+            Some(Message::Value(value)) => {
+                Poll::Ready(Some(self.taken(chan, value)))
+            }
+            None => self.poll_beyond_ring(chan, cx),
+            Some(Message::Withdrawn(value)) => self.poll_past(chan, value, cx),
+        }
+    }
+
+    /// The ring has nothing, at the first look.
+    #[inline(never)]
+    fn poll_beyond_ring(
+        &mut self,
+        chan: &Arc<Chan<T, Mpsc>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<T>> {
+        if self.expecting {
+            self.expecting = false;
+            if chan.gate.load().is_quiet(self.head) && wake::poll_again(cx.waker()) {
+                wake::refund_budget();
+                return Poll::Pending;
+            }
+        }
+        let take = self.take_beyond_ring(chan);
+        self.poll_with(chan, take, cx)
+    }
+
+    /// A message that has been withdrawn is the first.
+    #[cold]
+    #[inline(never)]
+    fn poll_past(
+        &mut self,
+        chan: &Arc<Chan<T, Mpsc>>,
+        withdrawn: T,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<T>> {
+        let take = self.discard(chan, withdrawn);
+        self.poll_with(chan, take, cx)
+    }
+
+    fn poll_with(
+        &mut self,
+        chan: &Arc<Chan<T, Mpsc>>,
+        take: Take<T>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<T>> {
+        match take {
             Take::Value(value) => Poll::Ready(Some(value)),
             Take::End => Poll::Ready(None),
             Take::Empty | Take::Unpublished => {

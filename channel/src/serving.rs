@@ -2,9 +2,10 @@
 //! shorter form for the receiver.
 
 use std::ptr::NonNull;
+use std::task::Waker;
 
 use wakerun::panics::FirstPanic;
-use wakerun::sync::atomic::{Ordering, fence};
+use wakerun::sync::atomic::{AtomicBool, Ordering, fence};
 use wakerun::wake::{Batch, Place, PollEnd};
 
 use crate::chan::Chan;
@@ -148,6 +149,41 @@ impl<T, F: Flavor> Chan<T, F> {
         served
     }
 
+    /// [`serve_as_receiver`](Self::serve_as_receiver) for the commonest case, one receiver that has made
+    /// room for one, and a sender who waits for it: the same, less what only others need. Returns whom to
+    /// wake after the lock; `None`: it is another case.
+    #[inline(always)]
+    pub(crate) fn serve_one_send(&self, line: &mut Line<T>) -> Option<Waker> {
+        let word = self.gate.load();
+        if !word.has(WAITING) || word.has(PARKED) || word.permits() > 0 {
+            return None;
+        }
+        let (node, next) = line.plain_first()?;
+        let used = word.used(self.rx.head.load(Ordering::Relaxed)) + 1;
+        let capacity = self.gate.capacity();
+        if used > capacity || (used < capacity && next.is_some()) {
+            return None;
+        }
+        let position = word.tail();
+        // SAFETY: linked, and alive until `finish`.
+        let waiter = unsafe { node.as_ref() };
+        // SAFETY: a linked send's message is in its node, and leaves it here: the node goes out.
+        let value = unsafe { waiter.take_value() };
+        // SAFETY: claimed by the store below, and the lock is held.
+        unsafe { self.ring.deposit(position, value) };
+        // SAFETY: linked, under the lock.
+        unsafe { waiter.set_position(position) };
+        // SAFETY: found just now.
+        let waker = unsafe { line.remove_plain(node, next) };
+        // SAFETY: out of the line; the last touch.
+        unsafe { Waiter::finish(node, Status::Done) };
+        if next.is_none() {
+            self.rx.waiting.store(false, Ordering::Relaxed);
+        }
+        self.gate.store_exclusive(word.push(), next.is_none());
+        waker
+    }
+
     /// Moves the message of the first waiter into the ring, to a position claimed for it.
     ///
     /// # Safety
@@ -282,6 +318,13 @@ impl<T, F: Flavor> Chan<T, F> {
 impl<T, F: Flavor> PollEnd for Chan<T, F> {
     /// Touches no message but those it moves, unread, from the line into the ring.
     fn poll_end(&self) {
-        self.fence_and_release();
+        // The runtime has made the fence that pairs with the locked instruction of a parking sender.
+        if self.rx.waiting.load(Ordering::Relaxed) {
+            self.release();
+        }
+    }
+
+    fn flag(&self) -> Option<&AtomicBool> {
+        Some(&self.rx.waiting)
     }
 }

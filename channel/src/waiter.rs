@@ -139,6 +139,13 @@ impl<T> Waiter<T> {
         self.status.store(LINKED, Ordering::Relaxed);
     }
 
+    /// Whether this is a send whose message has been accepted.
+    #[inline]
+    pub(crate) fn is_accepted(&self) -> bool {
+        // Acquire as in `status`.
+        matches!(self.status.load(Ordering::Acquire), DONE | TAKEN)
+    }
+
     /// The status; Acquire pairs with the last touch of whoever took the node out.
     #[inline]
     pub(crate) fn status(&self) -> Status {

@@ -51,6 +51,8 @@ struct Local {
     forced: Cell<u32>,
     /// Who is to be called when this poll is over; see `scheduler/hook.rs`.
     deferred: Cell<*const ()>,
+    /// Whether the poll in progress has asked for another one.
+    again: Cell<bool>,
     /// Whether this thread is inside one of our `block_on`s.
     blocking: Cell<bool>,
     /// How many runtimes are entered; saves a look at the stack.
@@ -68,6 +70,7 @@ thread_local! {
             pace: Cell::new(Pace::Unknown),
             forced: Cell::new(0),
             deferred: Cell::new(std::ptr::null()),
+            again: Cell::new(false),
             blocking: Cell::new(false),
             entered: Cell::new(0),
             ids: Cell::new((0, 0)),
@@ -299,6 +302,24 @@ pub(crate) fn take_deferred() -> *const () {
             local.deferred.set(std::ptr::null());
         }
         deferred
+    })
+}
+
+/// The task that is polled shall be queued again when the poll is over.
+#[inline]
+pub(crate) fn ask_again() {
+    LOCAL.with(|local| local.again.set(true));
+}
+
+/// Whether the poll that is over has asked to be followed by another one.
+#[inline]
+pub(crate) fn take_again() -> bool {
+    LOCAL.with(|local| {
+        let again = local.again.get();
+        if again {
+            local.again.set(false);
+        }
+        again
     })
 }
 

@@ -187,9 +187,30 @@ pub fn refund_budget() {
 /// # use std::task::{Context, Waker};
 /// wakerun::wake::force_yield(&mut Context::from_waker(Waker::noop()));
 /// ```
-#[cold]
+#[inline]
 pub fn force_yield(cx: &mut Context<'_>) {
-    cx.waker().wake_by_ref();
+    if !poll_again(cx.waker()) {
+        cx.waker().wake_by_ref();
+    }
+}
+
+/// Asks for the task to be polled again when this poll, which is about to return Pending, is over:
+/// behind what is queued already, as if it woke itself, but without a locked instruction for that.
+/// `false`: refused, as `waker` is not the own one of a task that is being polled here.
+///
+/// For a primitive that has reason to think that what it waits for will be there by then, and that
+/// going to sleep and being woken costs more than a poll in vain.
+///
+/// ```
+/// assert!(!wakerun::wake::poll_again(std::task::Waker::noop()));
+/// ```
+#[inline]
+pub fn poll_again(waker: &Waker) -> bool {
+    let own = waker::task_of(waker).is_some_and(context::is_current_task);
+    if own {
+        context::ask_again();
+    }
+    own
 }
 
 /// Whether the calling thread runs tasks or a `block_on` of this runtime, so that it must not be

@@ -14,7 +14,7 @@ use wakerun::wake;
 use super::Sender;
 use crate::error::SendError;
 use crate::flavor::{Flavor, Mpsc};
-use crate::gate::Claim;
+use crate::gate::{Claim, Simply};
 use crate::parking::Entered;
 use crate::receivers::News;
 use crate::waiter::{Status, Waiter, Wants};
@@ -102,10 +102,11 @@ impl<'a, T, F: Flavor> Send<'a, T, F> {
         if !wake::spend_budget_but_last() {
             return self.poll_exhausted(cx);
         }
-        match self.sender.chan().gate.claim_simply() {
+        match self.sender.chan().claim_simply() {
             // SAFETY: claimed just now; a new send's message is in its waiter.
-            Some((position, wake)) => unsafe { self.publish(position, wake) },
-            None => self.poll_slowly(cx),
+            Simply::Claimed { position, wake } => unsafe { self.publish(position, wake) },
+            Simply::Full => self.enter_line(cx),
+            Simply::Not => self.poll_slowly(cx),
         }
     }
 
@@ -157,6 +158,7 @@ impl<'a, T, F: Flavor> Send<'a, T, F> {
         }
     }
 
+    #[inline(never)]
     fn enter_line(&self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
         let chan = self.sender.chan();
         let waiter = NonNull::from(&self.waiter);
@@ -184,14 +186,21 @@ impl<'a, T, F: Flavor> Send<'a, T, F> {
         }
     }
 
+    #[inline(always)]
     fn poll_waiting(&self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
+        if self.waiter.is_accepted() {
+            self.stage.set(Stage::Over);
+            // Charged, but never refused: the task has waited.
+            let _ = wake::spend_budget();
+            return Poll::Ready(Ok(()));
+        }
+        self.poll_waiting_still(cx)
+    }
+
+    #[inline(never)]
+    fn poll_waiting_still(&self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
         match self.waiter.status() {
-            Status::Done | Status::Taken => {
-                self.stage.set(Stage::Over);
-                // Charged, but never refused: the task has waited.
-                let _ = wake::spend_budget();
-                Poll::Ready(Ok(()))
-            }
+            Status::Done | Status::Taken => self.poll_waiting(cx),
             // SAFETY: a closed send keeps its message.
             Status::Closed => Poll::Ready(Err(SendError(unsafe { self.finish() }))),
             _ => {

@@ -17,7 +17,7 @@ use crate::chan::Chan;
 use crate::closed::{ClosedWaiters, Closing};
 use crate::error::{SendError, SendTimeoutError, TryReserveError, TrySendError};
 use crate::flavor::{Flavor, Mpsc};
-use crate::gate::{CLOSED, Claim};
+use crate::gate::{CLOSED, Claim, Simply};
 
 /// Sends messages into a channel; clone it for more senders.
 ///
@@ -90,7 +90,7 @@ impl<T, F: Flavor> Sender<T, F> {
     /// ```
     #[inline]
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
-        if let Some((position, wake)) = self.chan.gate.claim_simply() {
+        if let Simply::Claimed { position, wake } = self.chan.claim_simply() {
             // SAFETY: claimed just now.
             unsafe { self.chan.publish(position, wake, value) };
             return Ok(());

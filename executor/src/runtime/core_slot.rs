@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::pin;
+use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 
@@ -152,6 +153,7 @@ struct EndPoll<'a>(&'a Worker, &'a Main);
 
 impl Drop for EndPoll<'_> {
     fn drop(&mut self) {
+        fence(Ordering::SeqCst);
         self.0.end_poll();
         self.1.poll_over();
         self.0.count_poll();

@@ -3,6 +3,7 @@
 use std::cell::{Cell, UnsafeCell};
 use std::sync::Arc;
 
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::wake::PollEnd;
 
 /// Primitives that a worker keeps counted references to. A worker of a busy pipeline serves some
@@ -27,6 +28,8 @@ struct Kept {
     address: Cell<*const ()>,
     /// Who asked for this place last and was refused.
     refused: Cell<*const ()>,
+    /// The flag of what is kept, or null: it lives as long as that.
+    flag: Cell<*const AtomicBool>,
     hook: UnsafeCell<Option<Arc<dyn PollEnd>>>,
 }
 
@@ -35,19 +38,37 @@ impl Kept {
         Self {
             address: Cell::new(std::ptr::null()),
             refused: Cell::new(std::ptr::null()),
+            flag: Cell::new(std::ptr::null()),
             hook: UnsafeCell::new(None),
         }
     }
 
-    /// Exchanges what is kept. The old one's destructor is the caller's to run.
+    /// Whether what is kept has something to do.
+    #[inline]
+    fn is_due(&self) -> bool {
+        // SAFETY: null, or borrowed from what this slot keeps, which only `replace` lets go.
+        let flag = unsafe { self.flag.get().as_ref() };
+        // Relaxed: ordered by the fence of whoever calls the hooks.
+        flag.is_none_or(|flag| flag.load(Ordering::Relaxed))
+    }
+
+    /// Exchanges what is kept; `flag` is the new one's. The old one's destructor is the caller's to
+    /// run.
     fn replace(
         &self,
         address: *const (),
+        flag: *const AtomicBool,
         hook: Option<Arc<dyn PollEnd>>,
     ) -> Option<Arc<dyn PollEnd>> {
         self.address.set(address);
+        self.flag.set(flag);
         // SAFETY: this thread alone has the slots, and no reference into them is ever kept.
         unsafe { std::mem::replace(&mut *self.hook.get(), hook) }
+    }
+
+    /// Takes out what is kept.
+    fn let_go(&self) -> Option<Arc<dyn PollEnd>> {
+        self.replace(std::ptr::null(), std::ptr::null(), None)
     }
 }
 
@@ -84,22 +105,30 @@ impl HookSlots {
         if kept.refused.replace(address) != address {
             return false;
         }
-        discard(kept.replace(address, Some(keep())));
+        let hook = keep();
+        let flag = hook.flag().map_or(std::ptr::null(), std::ptr::from_ref);
+        discard(kept.replace(address, flag, Some(hook)));
         true
     }
 
     /// The poll is over in which this primitive was deferred.
-    #[cold]
-    #[inline(never)]
+    #[inline]
     pub(crate) fn run(&self, address: *const ()) {
         let kept = self.at(address);
-        if kept.address.get() != address {
-            return;
+        if kept.address.get() == address && kept.is_due() {
+            Self::call(kept, address);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn call(kept: &Kept, address: *const ()) {
+        let flag = kept.flag.get();
         // Taken out for the call: what it wakes may come here again.
-        if let Some(hook) = kept.replace(std::ptr::null(), None) {
+        if let Some(hook) = kept.let_go() {
             crate::panics::report("the end-of-poll hook of a primitive", || hook.poll_end());
-            discard(kept.replace(address, Some(hook)));
+            // The flag is borrowed from the hook, which goes back with it.
+            discard(kept.replace(address, flag, Some(hook)));
         }
     }
 
@@ -107,7 +136,7 @@ impl HookSlots {
     pub(crate) fn evict(&self, address: *const ()) {
         let kept = self.at(address);
         if kept.address.get() == address {
-            discard(kept.replace(std::ptr::null(), None));
+            discard(kept.let_go());
         }
     }
 
@@ -115,7 +144,7 @@ impl HookSlots {
     pub(crate) fn clear(&self) {
         for kept in &self.kept {
             if !kept.address.get().is_null() {
-                discard(kept.replace(std::ptr::null(), None));
+                discard(kept.let_go());
             }
         }
     }

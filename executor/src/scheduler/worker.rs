@@ -15,6 +15,7 @@ use super::worth::{UNKNOWN_MEAN_NS, worth_a_worker};
 use super::{Place, Shared};
 use crate::context::{self, PollGuard};
 use crate::driver::Wakes;
+use crate::sync;
 use crate::task::header::Task;
 use crate::task::state::{End, Start};
 
@@ -343,12 +344,15 @@ impl Worker {
                 true
             }
         };
-        self.end_poll();
+        let again = context::take_again();
         // SAFETY: RUNNING is given back below.
         unsafe { header.poll_over(over) };
         self.count_poll();
         if over {
             self.finish(task);
+        } else if again {
+            header.state.end_again();
+            self.push(task, Place::Tail);
         } else {
             match header.state.end_pending() {
                 // The reference is in the task's stock.
@@ -356,9 +360,12 @@ impl Worker {
                 End::Requeue => self.push(task, Place::Tail),
             }
         }
+        // Each of these has exchanged the task's state.
+        sync::fence_after_locked();
+        self.end_poll();
     }
 
-    /// Does what the poll that is over has left to be done.
+    /// Does what the poll that is over has left to be done. The caller has made a full fence since.
     #[inline]
     pub(crate) fn end_poll(&self) {
         let deferred = context::take_deferred();

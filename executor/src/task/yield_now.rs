@@ -4,6 +4,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use crate::wake;
+
 /// Goes to the back of the queue: the other runnable tasks of this worker get their turn first.
 ///
 /// Outside this runtime it is one Pending with a wake, which most executors treat alike.
@@ -34,7 +36,7 @@ impl Future for YieldNow {
             return Poll::Ready(());
         }
         self.yielded = true;
-        cx.waker().wake_by_ref();
+        wake::force_yield(cx);
         Poll::Pending
     }
 }

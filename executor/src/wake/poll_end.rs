@@ -3,14 +3,22 @@
 use std::sync::Arc;
 
 use crate::context;
+use crate::sync::atomic::AtomicBool;
 
 /// Something to be done when the poll is over, on the same thread.
 pub trait PollEnd {
     /// Called on the worker after the poll in which it was deferred; not called if the deferral is
     /// [cancelled](cancel_deferred) first.
     ///
-    /// The caller has made no fence: a handshake that needs one makes it here.
+    /// The caller has made a full fence since the poll: what the poll stored, such as that room has
+    /// become free, is seen by others before anything is looked at here.
     fn poll_end(&self);
+
+    /// A flag without which [`poll_end`](Self::poll_end) has nothing to do, and is not called. It is
+    /// looked at after the fence.
+    fn flag(&self) -> Option<&AtomicBool> {
+        None
+    }
 }
 
 /// Asks for [`PollEnd::poll_end`] to be called when the current poll is over. `false`: refused, the
