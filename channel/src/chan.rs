@@ -100,8 +100,18 @@ impl<T, F: Flavor> Chan<T, F> {
         unsafe { self.ring.publish(position, value) };
         if wake {
             // SAFETY: the claim saw PARKED.
-            unsafe { self.wake(News::Messages(1)) };
+            unsafe { self.wake_for_one() };
         }
+    }
+
+    /// Wakes a receiver for one message.
+    ///
+    /// # Safety
+    /// As [`wake`](Self::wake).
+    #[inline(never)]
+    unsafe fn wake_for_one(&self) {
+        // SAFETY: handed on.
+        unsafe { self.wake(News::Messages(1)) };
     }
 
     /// Sends as many messages from the front as there is room for, unless a line waits. Returns how many.

@@ -96,6 +96,7 @@ impl<T> Cursor<T> {
     }
 
     /// Serves the line with a message in hand, which a panicking waker must not lose.
+    #[inline(always)]
     fn release(&mut self, chan: &Chan<T, Mpsc>, value: T) -> T {
         let in_hand = InHand::new(self, value);
         let mut line = chan.line.lock();
@@ -218,17 +219,40 @@ impl<T> Cursor<T> {
         chan: &Arc<Chan<T, Mpsc>>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<T>> {
-        if !wake::spend_budget() {
-            return self.poll_exhausted(chan, cx);
+        if !wake::spend_budget_at_hand(false) {
+            return self.poll_at_limit(chan, cx);
         }
         // SAFETY: as in `take`.
         match unsafe { chan.ring.take(self.head) } {
             Some(Message::Value(value)) => {
-                Poll::Ready(Some(self.taken(chan, value)))
+                self.advance(chan);
+                if chan.rx.waiting.load(Ordering::Relaxed) {
+                    return self.poll_release(chan, value);
+                }
+                if !wake::is_deferred(chan) {
+                    return self.poll_after_take(chan, value);
+                }
+                Poll::Ready(Some(value))
             }
             None => self.poll_beyond_ring(chan, cx),
             Some(Message::Withdrawn(value)) => self.poll_past(chan, value, cx),
         }
+    }
+
+    // The long ways are calls at the end, so that the short one needs no frame.
+
+    #[inline(never)]
+    fn poll_release(&mut self, chan: &Arc<Chan<T, Mpsc>>, value: T) -> Poll<Option<T>> {
+        Poll::Ready(Some(self.release(chan, value)))
+    }
+
+    #[inline(never)]
+    fn poll_after_take(&mut self, chan: &Arc<Chan<T, Mpsc>>, value: T) -> Poll<Option<T>> {
+        Poll::Ready(Some(if defer_fence(chan) {
+            value
+        } else {
+            self.after_take(chan, value)
+        }))
     }
 
     /// The ring has nothing, at the first look.
@@ -276,6 +300,21 @@ impl<T> Cursor<T> {
                 self.poll_empty(chan, cx)
             }
         }
+    }
+
+    /// The budget has to be looked into.
+    #[cold]
+    #[inline(never)]
+    fn poll_at_limit(
+        &mut self,
+        chan: &Arc<Chan<T, Mpsc>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<T>> {
+        if !wake::spend_budget() {
+            return self.poll_exhausted(chan, cx);
+        }
+        let take = self.take(chan);
+        self.poll_with(chan, take, cx)
     }
 
     /// The budget is used up: yields if there is something to receive, else sleeps as usual.

@@ -25,7 +25,7 @@ const PROBE_TIME: Duration = Duration::from_micros(5);
 const STRIDE: u32 = 128;
 /// How long a poll of short operations goes on.
 const SLICE: Duration = Duration::from_micros(10);
-/// The budget where there is no poll of a task.
+/// The budget where there is no poll of a task. It is counted, too, and renewed when it is used up.
 const UNLIMITED: u32 = u32::MAX;
 /// Forced yields after which a poll gets a new budget. A poll that sees as many does not return to
 /// the scheduler between them: it is a foreign `block_on` inside a task, which would spin for ever.
@@ -48,6 +48,8 @@ struct Local {
     /// Operations left until the pace is looked at.
     budget: Cell<u32>,
     pace: Cell<Pace>,
+    /// Whether the budget is that of a poll.
+    limited: Cell<bool>,
     forced: Cell<u32>,
     /// Who is to be called when this poll is over; see `scheduler/hook.rs`.
     deferred: Cell<*const ()>,
@@ -68,6 +70,7 @@ thread_local! {
             task: Cell::new(None),
             budget: Cell::new(UNLIMITED),
             pace: Cell::new(Pace::Unknown),
+            limited: Cell::new(false),
             forced: Cell::new(0),
             deferred: Cell::new(std::ptr::null()),
             again: Cell::new(false),
@@ -153,6 +156,7 @@ impl Drop for BlockGuard {
 pub(crate) struct PollGuard {
     task: Option<NonNull<Header>>,
     budget: u32,
+    limited: bool,
 }
 
 impl PollGuard {
@@ -164,6 +168,7 @@ impl PollGuard {
             Self {
                 task: local.task.replace(task),
                 budget: local.budget.replace(PROBE),
+                limited: local.limited.replace(true),
             }
         })
     }
@@ -175,6 +180,7 @@ impl Drop for PollGuard {
         LOCAL.with(|local| {
             local.task.set(self.task);
             local.budget.set(self.budget);
+            local.limited.set(self.limited);
         });
     }
 }
@@ -217,30 +223,35 @@ pub(crate) fn current_task() -> Option<crate::wake::TaskRef> {
 /// Takes one operation out of the budget, but for the last `kept`. `false`: it is used up.
 #[inline]
 pub(crate) fn spend_budget(kept: u32) -> bool {
-    LOCAL.with(|local| match local.budget.get() {
-        UNLIMITED => true,
-        left if left <= kept => budget_exhausted(local),
-        left => {
+    try_spend_budget(kept) || LOCAL.with(budget_exhausted)
+}
+
+/// As [`spend_budget`], but `false` may also mean that it is to be seen whether there is more.
+#[inline(always)]
+pub(crate) fn try_spend_budget(kept: u32) -> bool {
+    LOCAL.with(|local| {
+        let left = local.budget.get();
+        if left > kept {
             local.budget.set(left - 1);
-            true
         }
+        left > kept
     })
 }
 
 /// Gives the operation back that the last [`spend_budget`] took.
 #[inline]
 pub(crate) fn refund_budget() {
-    LOCAL.with(|local| {
-        let budget = local.budget.get();
-        if budget != UNLIMITED {
-            local.budget.set(budget + 1);
-        }
-    });
+    LOCAL.with(|local| local.budget.set(local.budget.get().wrapping_add(1)));
 }
 
 #[cold]
 #[inline(never)]
 fn budget_exhausted(local: &Local) -> bool {
+    if !local.limited.get() {
+        // One was spent.
+        local.budget.set(UNLIMITED - 1);
+        return true;
+    }
     if local.forced.get() == 0 {
         let now = Instant::now();
         let (pace, more) = match local.pace.get() {
@@ -275,12 +286,18 @@ pub(crate) fn defer(address: *const (), kept: impl FnOnce() -> bool) -> bool {
         if deferred == address {
             return true;
         }
-        if !deferred.is_null() || local.budget.get() == UNLIMITED || !kept() {
+        if !deferred.is_null() || !local.limited.get() || !kept() {
             return false;
         }
         local.deferred.set(address);
         true
     })
+}
+
+/// Whether this address has been deferred to the end of the poll in progress.
+#[inline(always)]
+pub(crate) fn is_deferred(address: *const ()) -> bool {
+    LOCAL.with(|local| local.deferred.get() == address)
 }
 
 /// Takes a deferral of this poll back.

@@ -47,6 +47,7 @@ pub use batch::{BATCH, Batch};
 pub use model_task::ModelTask;
 pub use poll_end::{
     PollEnd, cancel_deferred, defer_to_poll_end, defer_to_poll_end_unchecked, forget_deferred,
+    is_deferred,
 };
 pub use task_ref::{TaskRef, current_task};
 pub use wakeup::Wakeup;
@@ -168,6 +169,17 @@ pub fn spend_budget() -> bool {
 #[inline]
 pub fn spend_budget_but_last() -> bool {
     context::spend_budget(1)
+}
+
+/// As [`spend_budget`] or, with `but_last`, [`spend_budget_but_last`], where the budget needs not be looked
+/// into. `false`: call the other one. For a short way that is to make no call.
+///
+/// ```
+/// assert!(wakerun::wake::spend_budget_at_hand(false));
+/// ```
+#[inline(always)]
+pub fn spend_budget_at_hand(but_last: bool) -> bool {
+    context::try_spend_budget(u32::from(but_last))
 }
 
 /// Gives back what [`poll_budget`] or [`spend_budget`] took, when there was nothing to return.

@@ -99,8 +99,8 @@ impl<'a, T, F: Flavor> Send<'a, T, F> {
 
     #[inline(always)]
     fn poll_new(&self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
-        if !wake::spend_budget_but_last() {
-            return self.poll_exhausted(cx);
+        if !wake::spend_budget_at_hand(true) {
+            return self.poll_at_limit(cx);
         }
         match self.sender.chan().claim_simply() {
             // SAFETY: claimed just now; a new send's message is in its waiter.
@@ -118,6 +118,17 @@ impl<'a, T, F: Flavor> Send<'a, T, F> {
             // SAFETY: as above.
             Claim::Closed => Poll::Ready(Err(SendError(unsafe { self.finish() }))),
             Claim::Full => self.enter_line(cx),
+        }
+    }
+
+    /// The budget has to be looked into.
+    #[cold]
+    #[inline(never)]
+    fn poll_at_limit(&self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
+        if wake::spend_budget_but_last() {
+            self.poll_slowly(cx)
+        } else {
+            self.poll_exhausted(cx)
         }
     }
 
@@ -191,7 +202,7 @@ impl<'a, T, F: Flavor> Send<'a, T, F> {
         if self.waiter.is_accepted() {
             self.stage.set(Stage::Over);
             // Charged, but never refused: the task has waited.
-            let _ = wake::spend_budget();
+            let _ = wake::spend_budget_at_hand(false);
             return Poll::Ready(Ok(()));
         }
         self.poll_waiting_still(cx)

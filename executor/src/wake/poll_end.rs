@@ -65,6 +65,20 @@ pub unsafe fn defer_to_poll_end_unchecked<H: PollEnd>(hook: &Arc<H>) -> bool {
     context::defer(address, || keep(hook, address))
 }
 
+/// Whether [`PollEnd::poll_end`] of the hook is already to be called when the current poll is over, as if
+/// [`defer_to_poll_end`] had just been granted.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # struct Flush;
+/// # impl wakerun::wake::PollEnd for Flush { fn poll_end(&self) {} }
+/// assert!(!wakerun::wake::is_deferred(&Arc::new(Flush)));
+/// ```
+#[inline(always)]
+pub fn is_deferred<H: PollEnd>(hook: &Arc<H>) -> bool {
+    context::is_deferred(Arc::as_ptr(hook).cast())
+}
+
 /// Whether the current worker keeps a counted reference to the hook, from now on if need be.
 #[inline(never)]
 fn keep<H: PollEnd>(hook: &Arc<H>, address: *const ()) -> bool {
