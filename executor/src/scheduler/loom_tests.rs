@@ -4,6 +4,12 @@ use loom::thread;
 
 use super::idle::Idle;
 use super::parker::Parker;
+use super::phase::{Phase, Turns};
+use super::remote::NextSlot;
+use super::ring::{RING, Ring};
+use super::{Hooks, Shared};
+use crate::task::header::Task;
+use crate::task::{Id, cell};
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 
@@ -155,5 +161,149 @@ fn a_token_is_never_lost() {
         parker.park();
         assert_eq!(flag.load(Ordering::Relaxed), 1, "the token orders");
         other.join().unwrap();
+    });
+}
+
+/// A worker's queues, as it and thieves see them.
+struct Queues {
+    phase: Phase,
+    next: NextSlot,
+    stealer: super::ring::Stealer,
+}
+
+/// So many new tasks, of which the model has the queue entries.
+fn tasks(count: usize) -> Vec<Task> {
+    let (shared, _) = Shared::new(1, false, true, Hooks::default());
+    let new = || {
+        let future = std::future::pending::<()>();
+        let header = cell::allocate(future, shared.clone(), 0, Id::next(), None);
+        // SAFETY: a new task counts three references, one of them for a queue entry.
+        unsafe { Task::from_raw(header) }
+    };
+    (0..count).map(|_| new()).collect()
+}
+
+/// Checks that each task came once, and frees them.
+fn each_came_once(mut came: Vec<Task>, count: usize) {
+    assert_eq!(came.len(), count, "a task was lost, or came twice");
+    came.sort_by_key(Task::as_ptr);
+    came.dedup_by_key(|task| task.as_ptr());
+    assert_eq!(came.len(), count, "another one came twice");
+    for task in came {
+        // Those of the handle and the list, which there are not.
+        assert!(task.header().state.take_for_shutdown());
+        task.shut_down();
+        task.release_completed(2);
+    }
+}
+
+/// Steals like a worker without work.
+fn steal(from: &Queues, rescue: bool) -> Vec<Task> {
+    let to = Ring::new();
+    let mut got = Vec::new();
+    if let Some(visit) = from.phase.visit() {
+        from.stealer.steal(&to, |queued| queued - queued / 2);
+        if rescue {
+            got.extend(from.next.take(false));
+        }
+        drop(visit);
+    }
+    got.extend(std::iter::from_fn(|| to.pop(false)));
+    got
+}
+
+/// The owner's end of a poll, and what it takes after it.
+fn take_all(owner: &Ring, turns: &Turns, queues: &Queues) -> Vec<Task> {
+    turns.end(&queues.phase);
+    // In place of the exchange of a task's state; under loom it is no fence, which the note makes.
+    turns.note_locked();
+    let alone = || turns.alone(&queues.phase);
+    let mut got: Vec<_> = queues.next.take(alone()).into_iter().collect();
+    got.extend(std::iter::from_fn(|| owner.pop(alone())));
+    got
+}
+
+#[test]
+fn owner_and_thief_do_not_both_get_a_task() {
+    for rescue in [false, true] {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = builder.preemption_bound.or(Some(3));
+        builder.check(move || {
+            let owner = Ring::new();
+            let turns = Turns::default();
+            let queues = Arc::new(Queues {
+                phase: Phase::new(),
+                next: NextSlot::new(),
+                stealer: owner.stealer(),
+            });
+            let mut new = tasks(3);
+            turns.begin(&queues.phase);
+            let thief = {
+                let queues = queues.clone();
+                thread::spawn(move || steal(&queues, rescue))
+            };
+            assert!(queues.next.put(new.remove(0)).is_none());
+            owner.extend(new.drain(..));
+            let mut came = take_all(&owner, &turns, &queues);
+            came.extend(thief.join().unwrap());
+            each_came_once(came, 3);
+        });
+    }
+}
+
+#[test]
+fn a_thief_that_stays_over_the_end_of_a_poll_meets_the_next_one() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.or(Some(2));
+    builder.check(move || {
+        let owner = Ring::new();
+        let turns = Turns::default();
+        let queues = Arc::new(Queues {
+            phase: Phase::new(),
+            next: NextSlot::new(),
+            stealer: owner.stealer(),
+        });
+        // The ring is full: what the owner pushes in the second poll overwrites slots of the first.
+        let mut new = tasks(RING + 1);
+        owner.extend(new.drain(..RING));
+        turns.begin(&queues.phase);
+        let thief = {
+            let queues = queues.clone();
+            thread::spawn(move || steal(&queues, false))
+        };
+        turns.end(&queues.phase);
+        turns.note_locked();
+        let mut came = Vec::new();
+        came.extend(owner.pop(turns.alone(&queues.phase)));
+        turns.begin(&queues.phase);
+        came.extend(new.drain(..).filter_map(|task| owner.push(task).err()));
+        came.extend(take_all(&owner, &turns, &queues));
+        came.extend(thief.join().unwrap());
+        each_came_once(came, RING + 1);
+    });
+}
+
+#[test]
+fn a_full_ring_is_halved_beside_a_thief() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.or(Some(2));
+    builder.check(move || {
+        let owner = Ring::new();
+        let turns = Turns::default();
+        let queues = Arc::new(Queues {
+            phase: Phase::new(),
+            next: NextSlot::new(),
+            stealer: owner.stealer(),
+        });
+        owner.extend(tasks(RING).into_iter());
+        turns.begin(&queues.phase);
+        let thief = {
+            let queues = queues.clone();
+            thread::spawn(move || steal(&queues, false))
+        };
+        let mut came: Vec<_> = owner.halve().collect();
+        came.extend(take_all(&owner, &turns, &queues));
+        came.extend(thief.join().unwrap());
+        each_came_once(came, RING);
     });
 }

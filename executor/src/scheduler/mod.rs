@@ -6,7 +6,9 @@
 mod hook;
 pub(crate) mod idle;
 pub(crate) mod parker;
+mod phase;
 pub(crate) mod remote;
+mod ring;
 mod shutdown;
 mod worker;
 mod worth;
@@ -21,7 +23,6 @@ use std::sync::{Arc, OnceLock};
 
 use concurrent_queue::ConcurrentQueue;
 use crossbeam_utils::CachePadded;
-use st3::fifo;
 
 use crate::context;
 use crate::driver::Driver;
@@ -31,6 +32,7 @@ use crate::task::owned::OwnedTasks;
 use crate::task::{Id, JoinHandle, cell};
 use idle::Idle;
 use remote::Remote;
+pub(crate) use ring::Ring;
 pub(crate) use shutdown::{Shutdown, cancel_unlisted};
 pub(crate) use worker::Worker;
 
@@ -77,10 +79,8 @@ impl Shared {
         multi_thread: bool,
         keep_together: bool,
         hooks: Hooks,
-    ) -> (Arc<Self>, Vec<fifo::Worker<Task>>) {
-        let rings: Vec<_> = (0..workers)
-            .map(|_| fifo::Worker::new(worker::RING))
-            .collect();
+    ) -> (Arc<Self>, Vec<Ring>) {
+        let rings: Vec<_> = (0..workers).map(|_| Ring::new()).collect();
         let remotes = rings
             .iter()
             .map(|ring| CachePadded::new(Remote::new(ring.stealer())))

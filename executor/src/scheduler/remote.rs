@@ -2,46 +2,33 @@
 
 use std::ptr::NonNull;
 
-use st3::fifo::Stealer;
-
 use super::parker::Parker;
+use super::phase::Phase;
+use super::ring::Stealer;
 use super::worth::{UNKNOWN_MEAN_NS, worth_a_worker};
 use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::task::header::{Header, Task};
 
 pub(crate) struct Remote {
     /// The other end of the worker's ring.
-    pub(crate) stealer: Stealer<Task>,
+    pub(crate) stealer: Stealer,
     pub(crate) next: NextSlot,
     pub(crate) parker: Parker,
-    /// Polls so far; stands still during a long one, and while the worker sleeps.
-    polls: AtomicU32,
+    /// Whether the worker is inside a poll; stands still during a long one, and while the worker sleeps.
+    pub(crate) phase: Phase,
     /// The mean time of the last polls, in nanoseconds.
     mean_ns: AtomicU32,
 }
 
 impl Remote {
-    pub(crate) fn new(stealer: Stealer<Task>) -> Self {
+    pub(crate) fn new(stealer: Stealer) -> Self {
         Self {
             stealer,
             next: NextSlot::new(),
             parker: Parker::new(),
-            polls: AtomicU32::new(0),
+            phase: Phase::new(),
             mean_ns: AtomicU32::new(UNKNOWN_MEAN_NS),
         }
-    }
-
-    /// How many polls the worker has done, modulo 2³². Relaxed: a look that comes early sees one
-    /// poll less, and the next look makes up for it.
-    pub(crate) fn polls(&self) -> u32 {
-        self.polls.load(Ordering::Relaxed)
-    }
-
-    /// Counts a poll; the owner only.
-    #[inline]
-    pub(crate) fn count_poll(&self) {
-        let polls = self.polls.load(Ordering::Relaxed);
-        self.polls.store(polls.wrapping_add(1), Ordering::Relaxed);
     }
 
     pub(crate) fn mean_ns(&self) -> u32 {
@@ -65,11 +52,11 @@ impl Remote {
 
 /// The task that its worker runs next, before its ring: the receiver of a message just sent.
 ///
-/// Only the owner fills it; anyone may empty it (a thief does when the owner is stuck in a poll).
+/// Only the owner fills it. A thief that has leave to come may empty it, when the owner is stuck in a poll.
 pub(crate) struct NextSlot(AtomicPtr<Header>);
 
 impl NextSlot {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(AtomicPtr::new(std::ptr::null_mut()))
     }
 
@@ -86,11 +73,17 @@ impl NextSlot {
         Self::own(self.0.swap(task, Ordering::AcqRel))
     }
 
-    /// Takes the task out.
+    /// Takes the task out. `alone`: the owner does, and no thief can come, as
+    /// [`Turns::alone`](super::phase::Turns::alone) says.
     #[inline]
-    pub(crate) fn take(&self) -> Option<Task> {
-        if self.0.load(Ordering::Relaxed).is_null() {
+    pub(crate) fn take(&self, alone: bool) -> Option<Task> {
+        let task = self.0.load(Ordering::Relaxed);
+        if task.is_null() {
             return None;
+        }
+        if alone {
+            self.0.store(std::ptr::null_mut(), Ordering::Relaxed);
+            return Self::own(task);
         }
         Self::own(self.0.swap(std::ptr::null_mut(), Ordering::Acquire))
     }
@@ -101,8 +94,8 @@ impl NextSlot {
 
     #[inline]
     fn own(task: *mut Header) -> Option<Task> {
-        // SAFETY: the slot's reference was counted when the task was put in, and the exchange that
-        // removed the pointer handed it to this thread alone.
+        // SAFETY: the slot's reference was counted when the task was put in, and this thread alone has removed
+        // the pointer: by an exchange, or as the owner without thieves.
         NonNull::new(task).map(|task| unsafe { Task::from_raw(task) })
     }
 }

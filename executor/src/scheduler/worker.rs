@@ -7,20 +7,17 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Instant;
 
-use st3::fifo;
-
 use super::hook::HookSlots;
+use super::phase::Turns;
 use super::remote::Remote;
+use super::ring::Ring;
 use super::worth::{UNKNOWN_MEAN_NS, worth_a_worker};
 use super::{Place, Shared};
 use crate::context::{self, PollGuard};
 use crate::driver::Wakes;
-use crate::sync;
 use crate::task::header::Task;
 use crate::task::state::{End, Start};
 
-/// Tasks that a worker's ring holds; more go to the injector. A power of two, as the ring wants.
-pub(crate) const RING: usize = 1024;
 /// Turns between two looks at the injector when polls are short. Prime, against resonance with
 /// loops of tasks; the number of the Go scheduler and of tokio.
 const INJECTOR_INTERVAL: u32 = 61;
@@ -46,7 +43,8 @@ const READINGS_PER_CLEARING: u32 = 4096;
 pub(crate) struct Worker {
     shared: Arc<Shared>,
     index: usize,
-    ring: fifo::Worker<Task>,
+    ring: Ring,
+    turns: Turns,
     pub(crate) hooks: HookSlots,
     turn: Cell<u32>,
     next_in_a_row: Cell<u32>,
@@ -73,12 +71,13 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn new(shared: Arc<Shared>, index: usize, ring: fifo::Worker<Task>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, index: usize, ring: Ring) -> Self {
         let workers = shared.remotes.len();
         Self {
             shared,
             index,
             ring,
+            turns: Turns::default(),
             hooks: HookSlots::new(),
             turn: Cell::new(0),
             next_in_a_row: Cell::new(0),
@@ -139,7 +138,7 @@ impl Worker {
 
     /// Queues tasks as one batch: one store makes all visible, at most one worker is notified.
     pub(crate) fn push_batch(&self, tasks: impl ExactSizeIterator<Item = Task>) {
-        if tasks.len() <= self.ring.spare_capacity() {
+        if tasks.len() <= self.ring.spare() {
             // Only this thread fills the ring, so there is room for all; `extend` drops the rest.
             self.ring.extend(tasks);
         } else {
@@ -158,9 +157,9 @@ impl Worker {
     /// The ring is full: half of it and the new task go to the injector, where all find them.
     #[cold]
     fn overflow(&self, task: Task) {
-        if let Ok(half) = self.ring.drain(|queued| queued / 2) {
-            half.for_each(|task| self.shared.inject_quietly(task));
-        }
+        self.ring
+            .halve()
+            .for_each(|task| self.shared.inject_quietly(task));
         self.shared.inject_quietly(task);
         self.shared.notify_for_injected();
     }
@@ -179,8 +178,7 @@ impl Worker {
 
     /// Whether this worker's ring holds work for two.
     fn worth_helping(&self) -> bool {
-        let queued = RING - self.ring.spare_capacity();
-        !self.shared.keep_together || worth_a_worker(queued, self.remote().mean_ns())
+        !self.shared.keep_together || worth_a_worker(self.ring.len(), self.remote().mean_ns())
     }
 
     // ---- taking tasks out
@@ -197,18 +195,19 @@ impl Worker {
         } else {
             self.turn.set(turn);
         }
-        let next = &self.remote().next;
+        let remote = self.remote();
+        let (next, alone) = (&remote.next, self.turns.alone(&remote.phase));
         if self.next_in_a_row.get() < NEXT_IN_A_ROW {
-            if let Some(task) = next.take() {
+            if let Some(task) = next.take(alone) {
                 self.next_in_a_row.set(self.next_in_a_row.get() + 1);
                 return Some(task);
             }
-        } else if let Some(task) = next.take() {
+        } else if let Some(task) = next.take(alone) {
             // Three in a row are two tasks that talk to each other; the others are served first.
             self.push_ring(task);
         }
         self.next_in_a_row.set(0);
-        self.ring.pop()
+        self.ring.pop(alone)
     }
 
     /// Takes a fair share out of the injector.
@@ -217,7 +216,7 @@ impl Worker {
         let task = injector.pop().ok()?;
         let share = (injector.len() / self.shared.remotes.len())
             .min(INJECTOR_BATCH)
-            .min(self.ring.spare_capacity());
+            .min(self.ring.spare());
         self.ring
             .extend((0..share).map_while(|_| injector.pop().ok()));
         Some(task)
@@ -268,10 +267,18 @@ impl Worker {
                         queued - queued / 2
                     }
                 };
-                victim.stealer.steal(&self.ring, share).ok()?;
+                if victim.stealer.is_empty() {
+                    return None;
+                }
+                let visit = victim.phase.visit()?;
+                let stolen = victim.stealer.steal(&self.ring, share);
+                drop(visit);
+                if stolen == 0 {
+                    return None;
+                }
                 // What is true of the victim's tasks is true of those taken from it.
                 self.remote().set_mean_ns(victim.mean_ns());
-                self.ring.pop()
+                self.ring.pop(false)
             })
     }
 
@@ -324,9 +331,11 @@ impl Worker {
     #[inline]
     pub(crate) fn run_task(&self, task: Task) {
         let header = task.header();
-        let over = match task.start() {
+        let phase = &self.remote().phase;
+        let over = match header.state.start_on_worker() {
             Start::Stale => return,
             Start::Poll => {
+                self.turns.begin(phase);
                 let poll = PollGuard::new(Some(task.as_ptr()));
                 header.set_home(self.index);
                 header.advance_epoch();
@@ -337,6 +346,7 @@ impl Worker {
                 over
             }
             Start::Cancel => {
+                self.turns.begin(phase);
                 let poll = PollGuard::new(Some(task.as_ptr()));
                 // SAFETY: as above.
                 unsafe { (header.vtable.cancel)(task.as_ptr()) };
@@ -347,44 +357,53 @@ impl Worker {
         let again = context::take_again();
         // SAFETY: RUNNING is given back below.
         unsafe { header.poll_over(over) };
-        self.count_poll();
         if over {
             self.finish(task);
         } else if again {
+            self.turns.end(phase);
             header.state.end_again();
+            self.turns.note_locked();
             self.push(task, Place::Tail);
         } else {
-            match header.state.end_pending() {
-                // The reference is in the task's stock.
-                End::Idle => drop(task.into_raw()),
+            self.turns.end(phase);
+            let end = header.state.end_pending();
+            self.turns.note_locked();
+            match end {
+                End::Idle => {
+                    // The reference is in the task's stock.
+                    let _ = task.into_raw();
+                }
                 End::Requeue => self.push(task, Place::Tail),
             }
         }
-        // Each of these has exchanged the task's state.
-        sync::fence_after_locked();
         self.end_poll();
+        self.count_poll();
     }
 
-    /// Does what the poll that is over has left to be done. The caller has made a full fence since.
+    /// Does what the poll that is over has left to be done.
     #[inline]
     pub(crate) fn end_poll(&self) {
         let deferred = context::take_deferred();
         if !deferred.is_null() {
+            self.turns.fence();
             self.hooks.run(deferred);
         }
     }
 
     /// Settles a task whose output is in place.
     fn finish(&self, task: Task) {
-        task.settle();
+        // Foreign code, as destructors are: the poll is not over before.
+        task.settle(task.header().state.complete_on_worker());
         let listed = self.shared.owned.remove(&task);
-        task.release_completed(usize::from(listed));
+        self.turns.end(&self.remote().phase);
+        if task.release_completed(usize::from(listed)) {
+            self.turns.note_locked();
+        }
     }
 
     /// Counts a poll, and reads the clock every now and then.
     #[inline]
     pub(crate) fn count_poll(&self) {
-        self.remote().count_poll();
         let left = self.until_reading.get() - 1;
         self.until_reading.set(left);
         if left == 0 {
@@ -447,8 +466,8 @@ impl Worker {
     /// Gives back everything in this worker's queues; the tasks' fate is the list's business.
     pub(crate) fn abandon_queues(&self) {
         self.hooks.clear();
-        drop(self.remote().next.take());
-        while let Some(task) = self.ring.pop() {
+        drop(self.remote().next.take(false));
+        while let Some(task) = self.ring.pop(false) {
             drop(task);
         }
     }

@@ -133,7 +133,7 @@ fn run(task: Task, listed: bool) {
         // SAFETY: as above.
         Start::Cancel => unsafe { (header.vtable.cancel)(task.as_ptr()) },
     }
-    task.settle();
+    task.settle(header.state.complete());
     let third = !listed || header.shared.owned.remove(&task);
     task.release_completed(usize::from(third));
 }

@@ -1,13 +1,14 @@
 //! The part of a task that does not depend on its future, and the counted reference to it.
 
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::Waker;
 
 use super::Id;
-use super::state::{Start, State};
+use super::state::{Completed, Released, Start, State};
 use super::watches::Watches;
-use crate::scheduler::Shared;
+use crate::scheduler::{Place, Shared};
 use crate::sync::UnsafeCell;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::wake::Poller;
@@ -65,8 +66,8 @@ pub(crate) struct Header {
     pub(crate) shard: usize,
     pub(crate) id: Id,
     pub(crate) name: Option<Box<str>>,
-    /// See the second table of `state.rs` for who may touch it.
-    pub(crate) join_waker: UnsafeCell<Option<Waker>>,
+    /// See the second table of `state.rs` for who may touch it, and whether it is there.
+    pub(crate) join_waker: UnsafeCell<MaybeUninit<Waker>>,
 }
 
 impl Header {
@@ -88,7 +89,7 @@ impl Header {
             shard,
             id,
             name,
-            join_waker: UnsafeCell::new(None),
+            join_waker: UnsafeCell::new(MaybeUninit::uninit()),
         }
     }
 
@@ -201,18 +202,29 @@ impl Task {
         unsafe { (self.header().vtable.cancel)(self.0) };
         // SAFETY: as above.
         unsafe { self.header().poll_over(true) };
-        self.settle();
+        self.settle(self.header().state.complete());
     }
 
     /// Gives back this reference, `others` more that the caller holds, and the stock. Only for the
-    /// thread that completed the task.
-    pub(crate) fn release_completed(self, others: usize) {
-        if self.header().state.release_completed(1 + others) {
+    /// thread that completed the task. `true`: a locked instruction was needed for it.
+    pub(crate) fn release_completed(self, others: usize) -> bool {
+        let released = self.header().state.release_completed(1 + others);
+        // Released just now, so not by the destructor again.
+        let header = self.into_raw();
+        if released != Released::Kept {
             // SAFETY: those were the last references.
-            unsafe { free(self.into_raw()) };
-        } else {
-            // Released just now, so not by the destructor again.
-            let _ = self.into_raw();
+            unsafe { free(header) };
+        }
+        released != Released::Last
+    }
+
+    /// Gives back this reference, which is likely to be the last.
+    pub(crate) fn release_perhaps_last(self) {
+        let released = self.header().state.release_perhaps_last(1);
+        let header = self.into_raw();
+        if released != Released::Kept {
+            // SAFETY: it was the last reference.
+            unsafe { free(header) };
         }
     }
 
@@ -222,30 +234,23 @@ impl Task {
         self.header().state.start()
     }
 
-    /// Marks the task complete, and wakes or cleans up for its join handle.
-    pub(crate) fn settle(&self) {
-        use super::state::Completed;
-
+    /// The task is complete, as `completed` says: wakes its join handle, or cleans up for it.
+    #[inline]
+    pub(crate) fn settle(&self, completed: Completed) {
         let header = self.header();
-        match header.state.complete() {
+        match completed {
             Completed::Leave => {}
             // SAFETY: complete, and no join handle is left that could own the output.
             Completed::DropOutput => unsafe { (header.vtable.drop_output)(self.0) },
             Completed::WakeJoin => {
-                header.join_waker.with(|waker| {
-                    // SAFETY: COMPLETE and JOIN_WAKER are set, so nobody writes the cell.
-                    let waker = unsafe { &*waker };
-                    if let Some(waker) = waker {
-                        crate::panics::report("a join waker", || waker.wake_by_ref());
-                    }
+                // SAFETY: COMPLETE and JOIN_WAKER are set: the waker is there, nobody writes the cell any more, and
+                // nobody else moves it out or drops it.
+                let waker = header
+                    .join_waker
+                    .with(|waker| unsafe { (*waker).assume_init_read() });
+                crate::panics::report("a join waker", || {
+                    crate::wake::wake_owned(waker, Place::Next);
                 });
-                if header.state.waker_used() {
-                    // SAFETY: both flags are gone and this call cleared the last one.
-                    let waker = header
-                        .join_waker
-                        .with_mut(|waker| unsafe { (*waker).take() });
-                    crate::panics::report("dropping a join waker", || drop(waker));
-                }
             }
         }
     }

@@ -3,12 +3,13 @@
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
 
-use super::header::{Header, Task};
-use super::state::Wake;
+use super::header::{Header, Task, free};
+use super::state::{HandleDropped, Wake};
 use super::{Id, JoinError};
 use crate::scheduler::{Place, schedule};
 use crate::wake;
@@ -29,7 +30,8 @@ use crate::wake;
 /// });
 /// ```
 pub struct JoinHandle<T> {
-    task: Task,
+    /// Its reference is given back by this handle's own destructor.
+    task: ManuallyDrop<Task>,
     /// Moves a `T` out, on whichever thread polls it.
     _output: PhantomData<fn() -> T>,
 }
@@ -52,7 +54,7 @@ impl<T> JoinHandle<T> {
     pub(crate) unsafe fn new(header: NonNull<Header>) -> Self {
         Self {
             // SAFETY: a new task counts one reference for its handle.
-            task: unsafe { Task::from_raw(header) },
+            task: ManuallyDrop::new(unsafe { Task::from_raw(header) }),
             _output: PhantomData,
         }
     }
@@ -86,7 +88,7 @@ impl<T> JoinHandle<T> {
     /// ```
     pub fn abort_handle(&self) -> AbortHandle {
         AbortHandle {
-            task: self.task.clone(),
+            task: Task::clone(&self.task),
         }
     }
 
@@ -108,11 +110,11 @@ impl<T> JoinHandle<T> {
         }
         if header.state.has_join_waker() {
             let same = header.join_waker.with(|waker| {
-                // SAFETY: JOIN_WAKER is set, so nobody writes the cell but this handle.
-                let waker = unsafe { &*waker };
-                waker
-                    .as_ref()
-                    .is_some_and(|waker| waker.will_wake(cx.waker()))
+                // SAFETY: JOIN_WAKER is set, so the waker is there, and nobody writes the cell but this handle. If
+                // the task has ended meanwhile and moved it out, its bytes still stand there, which is all that is
+                // compared.
+                let waker = unsafe { (*waker).assume_init_ref() };
+                waker.will_wake(cx.waker())
             });
             if same {
                 return Poll::Pending;
@@ -120,24 +122,22 @@ impl<T> JoinHandle<T> {
             if !header.state.unset_join_waker() {
                 return Poll::Ready(());
             }
+            // SAFETY: JOIN_WAKER was set until now, and the task is not complete.
+            drop(unsafe { take_waker(&self.task) });
         }
-        // The handle alone may touch the cell now: it is not complete and JOIN_WAKER is not set.
-        let old = self.swap_waker(Some(wake::clone_waker(cx.waker())));
-        drop(old);
-        if self.task.header().state.set_join_waker() {
+        let new = MaybeUninit::new(wake::clone_waker(cx.waker()));
+        // SAFETY: JOIN_WAKER is not set, so the handle alone may touch the cell, and the cell holds no waker.
+        header
+            .join_waker
+            .with_mut(|waker| unsafe { *waker = new });
+        if header.state.set_join_waker() {
             return Poll::Pending;
         }
-        let unused = self.swap_waker(None);
-        drop(unused);
+        // SAFETY: written just now; the task is complete and has found JOIN_WAKER unset.
+        wake::recycle(unsafe { take_waker(&self.task) });
         Poll::Ready(())
     }
 
-    /// Exchanges the waker cell's content; the caller owns the cell.
-    fn swap_waker(&self, new: Option<Waker>) -> Option<Waker> {
-        let cell = &self.task.header().join_waker;
-        // SAFETY: each caller has established that the handle owns the cell (table in `state.rs`).
-        cell.with_mut(|waker| unsafe { std::mem::replace(&mut *waker, new) })
-    }
 }
 
 impl<T> JoinHandle<T> {
@@ -172,13 +172,26 @@ impl<T> Future for JoinHandle<T> {
 
 impl<T> Drop for JoinHandle<T> {
     fn drop(&mut self) {
-        let todo = self.task.header().state.drop_handle();
-        if todo.drop_waker {
-            drop(self.swap_waker(None));
-        }
-        if todo.drop_output {
-            // SAFETY: complete, and the handle owned the output until now.
-            unsafe { (self.task.header().vtable.drop_output)(self.task.as_ptr()) };
+        let dropped = self.task.header().state.drop_handle();
+        // SAFETY: this is the destructor, and the field is not used any more.
+        let task = unsafe { ManuallyDrop::take(&mut self.task) };
+        match dropped {
+            HandleDropped::Gone => {
+                // Its reference has gone with the transition.
+                let _ = task.into_raw();
+            }
+            // SAFETY: the transition gave the last reference back.
+            HandleDropped::Free => unsafe { free(task.into_raw()) },
+            HandleDropped::Waker => {
+                // SAFETY: JOIN_WAKER was set until now, and the task was not complete: the cell is the handle's.
+                drop(unsafe { take_waker(&task) });
+                drop(task);
+            }
+            HandleDropped::Output => {
+                // SAFETY: complete, and the handle owned the output until now.
+                unsafe { (task.header().vtable.drop_output)(task.as_ptr()) };
+                task.release_perhaps_last();
+            }
         }
     }
 }
@@ -219,6 +232,16 @@ impl fmt::Debug for AbortHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         debug(f, "AbortHandle", &self.task)
     }
+}
+
+/// Moves the join waker out of its cell.
+///
+/// # Safety
+/// The caller is the handle, which alone may touch the cell now (table in `state.rs`), and the cell holds a waker.
+unsafe fn take_waker(task: &Task) -> Waker {
+    // SAFETY: the caller's promise.
+    let waker = |cell: *const MaybeUninit<Waker>| unsafe { (*cell).assume_init_read() };
+    task.header().join_waker.with(waker)
 }
 
 fn debug(f: &mut fmt::Formatter<'_>, name: &str, task: &Task) -> fmt::Result {

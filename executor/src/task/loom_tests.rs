@@ -2,7 +2,7 @@
 
 use loom::thread;
 
-use super::state::{Completed, End, Start, State, Wake};
+use super::state::{Completed, End, HandleDropped, Released, Start, State, Wake};
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Arc, UnsafeCell};
 
@@ -71,39 +71,53 @@ fn two_wakers_of_an_idle_task_queue_it_once_and_both_are_seen() {
 fn the_join_waker_has_one_owner_at_a_time() {
     loom::model(|| {
         let state = started();
-        // The waker cell: whoever touches it without owning it is caught by loom.
+        // The waker cell, with the number of the waker that is in it, and how many were moved out and dropped:
+        // whoever touches the cell without owning it is caught by loom.
         let cell = Arc::new(UnsafeCell::new(0_u32));
-        let woken = Arc::new(AtomicUsize::new(0));
+        let gone = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+        let take = |cell: &UnsafeCell<u32>, gone: &[AtomicUsize; 2]| {
+            // Moving out leaves the bytes as they are.
+            // SAFETY: what the model checks.
+            let waker = cell.with(|waker| unsafe { *waker });
+            gone[waker as usize - 1].fetch_add(1, Ordering::Relaxed);
+        };
         let runner = {
-            let (state, cell, woken) = (state.clone(), cell.clone(), woken.clone());
+            let (state, cell, gone) = (state.clone(), cell.clone(), gone.clone());
             thread::spawn(move || {
                 if state.complete() == Completed::WakeJoin {
-                    // SAFETY: what the model checks.
-                    let waker = cell.with(|waker| unsafe { *waker });
-                    woken.store(waker as usize, Ordering::Release);
-                    if state.waker_used() {
-                        // SAFETY: what the model checks.
-                        cell.with_mut(|waker| unsafe { *waker = 0 });
-                    }
+                    take(&cell, &gone);
                 }
             })
         };
-        // The handle registers, registers another waker, and is dropped.
-        // SAFETY: what the model checks, here and below.
-        cell.with_mut(|waker| unsafe { *waker = 1 });
-        let mut registered = state.set_join_waker();
-        if registered && state.unset_join_waker() {
-            // SAFETY: as above.
-            cell.with_mut(|waker| unsafe { *waker = 2 });
-            registered = state.set_join_waker();
+        // The handle registers, compares, registers another waker, and is dropped.
+        let put = |number| {
+            // SAFETY: what the model checks.
+            cell.with_mut(|waker| unsafe { *waker = number });
+            let registered = state.set_join_waker();
+            if !registered {
+                take(&cell, &gone);
+            }
+            registered
+        };
+        let mut put_so_far = 1;
+        if put(1) {
+            // SAFETY: what the model checks.
+            let compared = cell.with(|waker| unsafe { *waker });
+            assert_eq!(compared, 1);
+            if state.unset_join_waker() {
+                take(&cell, &gone);
+                put(2);
+                put_so_far = 2;
+            }
         }
-        let _ = registered;
-        let dropped = state.drop_handle();
-        if dropped.drop_waker {
-            // SAFETY: as above.
-            cell.with_mut(|waker| unsafe { *waker = 0 });
+        if state.drop_handle() == HandleDropped::Waker {
+            take(&cell, &gone);
         }
         runner.join().unwrap();
+        for (number, gone) in gone.iter().enumerate() {
+            let put = usize::from(number < put_so_far);
+            assert_eq!(gone.load(Ordering::Relaxed), put, "waker {number}");
+        }
     });
 }
 
@@ -117,7 +131,6 @@ fn a_registered_handle_is_woken_or_sees_the_end() {
             thread::spawn(move || {
                 if state.complete() == Completed::WakeJoin {
                     woken.store(1, Ordering::Release);
-                    let _ = state.waker_used();
                 }
             })
         };
@@ -145,15 +158,20 @@ fn the_memory_is_freed_once() {
         let handle = {
             let (state, freed) = (state.clone(), freed.clone());
             thread::spawn(move || {
-                let _ = state.drop_handle();
-                if state.release(1) {
+                let free = match state.drop_handle() {
+                    HandleDropped::Gone => false,
+                    HandleDropped::Free => true,
+                    HandleDropped::Waker => state.release(1),
+                    HandleDropped::Output => state.release_perhaps_last(1) != Released::Kept,
+                };
+                if free {
                     freed.fetch_add(1, Ordering::AcqRel);
                 }
             })
         };
-        let _ = state.complete();
+        let _ = state.complete_on_worker();
         // The poll's reference and the list's.
-        if state.release_completed(2) {
+        if state.release_completed(2) != Released::Kept {
             freed.fetch_add(1, Ordering::AcqRel);
         }
         waker.join().unwrap();
@@ -183,5 +201,49 @@ fn shutdown_and_a_queue_entry_do_not_both_get_the_future() {
             let _ = state.complete();
         }
         worker.join().unwrap();
+    });
+}
+
+#[test]
+fn a_worker_that_is_alone_with_a_task_sees_what_others_did() {
+    loom::model(|| {
+        let state = started();
+        let _ = state.drop_handle();
+        // What belongs to the poller, a waker that goes unused, and one that wakes.
+        assert!(state.retain_from_stock());
+        assert!(state.retain_from_stock());
+        let future = Arc::new(UnsafeCell::new(1_u32));
+        let news = Arc::new(UnsafeCell::new(0_u32));
+        assert_eq!(state.end_pending(), End::Idle);
+        let dropper = {
+            let (state, news) = (state.clone(), news.clone());
+            thread::spawn(move || {
+                // SAFETY: what the model checks.
+                news.with(|news| unsafe { *news });
+                let _ = state.release(1);
+            })
+        };
+        let waker = {
+            let (state, future) = (state.clone(), future.clone());
+            thread::spawn(move || {
+                if state.wake_owned() != Wake::Submit {
+                    return;
+                }
+                // In the queue's place: the waker runs it.
+                assert_eq!(state.start_on_worker(), Start::Poll);
+                // SAFETY: what the model checks.
+                future.with_mut(|future| unsafe { *future += 1 });
+                match state.complete_on_worker() {
+                    Completed::DropOutput => {}
+                    other => panic!("{other:?}"),
+                }
+                if state.release_completed(2) != Released::Kept {
+                    // SAFETY: alone at the end, so the other thread's accesses are over.
+                    news.with_mut(|news| unsafe { *news = 1 });
+                }
+            })
+        };
+        dropper.join().unwrap();
+        waker.join().unwrap();
     });
 }

@@ -17,13 +17,21 @@
 //! |:-:|:-:|:-:|---|
 //! | 1 | 0 | any | the join handle, alone |
 //! | 1 | 1 | 0 | nobody writes; the handle may read |
-//! | 1 | 1 | 1 | the task that completed may read (to wake it) until it clears JOIN_WAKER |
-//! | 0 | 0 | any | whoever cleared the last of the two flags, once, to drop the waker |
+//! | 1 | 1 | 1 | the task that completed moves the waker out, to wake it; the handle may still compare it, and both leave the flags as they are |
+//! | 0 | 0 | any | the handle that cleared them, once, to drop the waker if JOIN_WAKER was set |
+//!
+//! The cell holds a waker while JOIN_WAKER is set, and before that only in the hands of the handle.
 //!
 //! A reference is held by: the runtime's list of tasks, a queue entry or the poll it turned into,
 //! each waker, the join handle, each abort handle, and the *stock*, a store of references that only
 //! the poller touches: clones of the waker made inside the task's own poll come from there, without
 //! a locked instruction, and the reference of a finished poll goes back into it.
+//!
+//! **Alone.** If the count says that all references are the worker's own (the entry it has taken, the stock, the
+//! list's), no other thread can reach the task, and the worker may change the word with plain stores. A task that
+//! was detached and waits with one waker, which its wake gives away, is in that state at each start. What others
+//! did is ordered by the exchange with which they gave their references back, and the Acquire load that sees it.
+//! Only shutdown reaches a task without a reference, through the list, after all workers have left.
 
 use crate::sync::atomic::{AtomicUsize, Ordering};
 
@@ -89,12 +97,30 @@ pub(crate) enum Completed {
     WakeJoin,
 }
 
+/// What came of giving references back.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Released {
+    /// They were the last, before anything was done: free the memory.
+    Last,
+    /// They were the last when the exchange was made: free the memory.
+    LastNow,
+    /// Others hold the task.
+    Kept,
+}
+
 /// What a dropped join handle has to clean up.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct HandleDropped {
-    pub(crate) drop_output: bool,
-    pub(crate) drop_waker: bool,
+pub(crate) enum HandleDropped {
+    /// Nothing, and its reference has been given back.
+    Gone,
+    /// Nothing but the memory: its reference was the last one.
+    Free,
+    /// The waker in the cell, and then its reference.
+    Waker,
+    /// The task is done: the output, if it has not been taken, and then its reference.
+    Output,
 }
 
 /// The state word and the stock.
@@ -179,6 +205,30 @@ impl State {
         })
     }
 
+    /// A queue entry becomes a poll, on a worker: without an exchange if the task is [alone](self).
+    #[inline]
+    pub(crate) fn start_on_worker(&self) -> Start {
+        let stock = self.stock.load(Ordering::Relaxed);
+        // Acquire pairs with the exchanges by which others gave their references back.
+        if self.word.load(Ordering::Acquire) != SCHEDULED | Self::alone(stock) {
+            return self.start();
+        }
+        let refill = if stock == 0 { STOCK_REFILL } else { 0 };
+        // Relaxed: who gets a reference gets it from this poll.
+        self.word
+            .store(RUNNING | Self::alone(stock + refill), Ordering::Relaxed);
+        if refill != 0 {
+            self.stock.store(refill, Ordering::Relaxed);
+        }
+        Start::Poll
+    }
+
+    /// The count when a worker has all references: the entry's or the poll's, the list's, and the stock.
+    #[inline]
+    fn alone(stock: usize) -> usize {
+        (2 + stock) * REF_ONE
+    }
+
     /// A queue entry becomes a poll.
     #[inline]
     pub(crate) fn start(&self) -> Start {
@@ -261,19 +311,37 @@ impl State {
         }
     }
 
-    /// The completed task has woken the join waker. `true`: the handle is gone meanwhile, and the
-    /// caller drops the waker.
-    pub(crate) fn waker_used(&self) -> bool {
-        let before = self.word.fetch_and(!JOIN_WAKER, Ordering::AcqRel);
-        before & JOIN_INTEREST == 0
+    /// As [`complete`](Self::complete), on a worker: without an exchange if the task is [alone](self).
+    #[inline]
+    pub(crate) fn complete_on_worker(&self) -> Completed {
+        let alone = Self::alone(self.stock.load(Ordering::Relaxed));
+        // Acquire as in `start_on_worker`. A wake that came during the last poll counts no more.
+        if self.word.load(Ordering::Acquire) & !SCHEDULED != RUNNING | alone {
+            return self.complete();
+        }
+        self.word.store(COMPLETE | alone, Ordering::Relaxed);
+        Completed::DropOutput
     }
 
-    /// Gives `count` references and the whole stock back. `true`: free the memory.
+    /// Gives `count` references and the whole stock back; [`Released::Last`]: free the memory.
     ///
     /// Only for the thread that completed the task: it alone may still read the stock.
-    pub(crate) fn release_completed(&self, count: usize) -> bool {
-        let count = count + self.stock.load(Ordering::Relaxed);
-        self.release(count)
+    pub(crate) fn release_completed(&self, count: usize) -> Released {
+        self.release_perhaps_last(count + self.stock.load(Ordering::Relaxed))
+    }
+
+    /// As [`release`](Self::release), where the references are likely to be the last: then nobody else can see
+    /// the count, and it is left as it is.
+    #[inline]
+    pub(crate) fn release_perhaps_last(&self, count: usize) -> Released {
+        // Acquire: everyone's accesses, who gave their references back, before the memory goes.
+        if self.word.load(Ordering::Acquire) / REF_ONE == count {
+            Released::Last
+        } else if self.release(count) {
+            Released::LastNow
+        } else {
+            Released::Kept
+        }
     }
 
     /// Gives `count` references back. `true`: they were the last, free the memory.
@@ -348,23 +416,27 @@ impl State {
         })
     }
 
-    /// The join handle is dropped (its reference is released separately).
+    /// The join handle is dropped.
     pub(crate) fn drop_handle(&self) -> HandleDropped {
+        // Acquire: lets the handle read the output. Looked at first, since a handle is dropped after the end as a
+        // rule, and nobody looks at its flags any more then.
+        if self.is_complete() {
+            return HandleDropped::Output;
+        }
         self.update(|now| {
-            if now & COMPLETE == 0 {
-                let dropped = HandleDropped {
-                    drop_output: false,
-                    drop_waker: true,
-                };
-                (now & !(JOIN_INTEREST | JOIN_WAKER), dropped)
+            if now & COMPLETE != 0 {
+                (now, HandleDropped::Output)
+            } else if now & JOIN_WAKER != 0 {
+                let without = now & !(JOIN_INTEREST | JOIN_WAKER);
+                (without, HandleDropped::Waker)
             } else {
-                // While JOIN_WAKER is set the completing thread may still read the cell; it will
-                // find JOIN_INTEREST gone and drop the waker itself.
-                let dropped = HandleDropped {
-                    drop_output: true,
-                    drop_waker: now & JOIN_WAKER == 0,
+                let without = (now & !JOIN_INTEREST) - REF_ONE;
+                let dropped = if without < REF_ONE {
+                    HandleDropped::Free
+                } else {
+                    HandleDropped::Gone
                 };
-                (now & !JOIN_INTEREST, dropped)
+                (without, dropped)
             }
         })
     }
@@ -432,16 +504,55 @@ mod tests {
     fn the_last_reference_frees() {
         let state = State::new();
         assert_eq!(state.start(), Start::Poll);
-        assert_eq!(
-            state.drop_handle(),
-            HandleDropped {
-                drop_output: false,
-                drop_waker: true
-            }
-        );
-        assert!(!state.release(1));
+        assert_eq!(state.drop_handle(), HandleDropped::Gone);
         assert_eq!(state.complete(), Completed::DropOutput);
-        assert!(state.release_completed(2));
+        assert_eq!(state.release_completed(2), Released::Last);
+    }
+
+    #[test]
+    fn the_last_reference_frees_when_others_left_later() {
+        let state = State::new();
+        assert_eq!(state.start(), Start::Poll);
+        assert!(state.retain_from_stock());
+        assert_eq!(state.complete(), Completed::Leave);
+        assert_eq!(state.drop_handle(), HandleDropped::Output);
+        assert_eq!(state.release_completed(2), Released::Kept);
+        assert_eq!(state.release_perhaps_last(1), Released::Kept);
+        assert_eq!(state.wake_owned(), Wake::Free);
+    }
+
+    #[test]
+    fn a_detached_task_that_is_alone_goes_through_the_same_states() {
+        let state = State::new();
+        assert_eq!(state.drop_handle(), HandleDropped::Gone);
+        for _ in 0..3 {
+            assert_eq!(state.start_on_worker(), Start::Poll);
+            assert!(state.retain_from_stock(), "a start always leaves a stock");
+            assert_eq!(state.end_pending(), End::Idle);
+            assert_eq!(state.wake_owned(), Wake::Submit);
+        }
+        assert_eq!(state.start_on_worker(), Start::Poll);
+        assert_eq!(state.wake_by_ref(), Wake::Done);
+        assert_eq!(state.end_pending(), End::Requeue);
+        assert_eq!(state.start_on_worker(), Start::Poll);
+        assert_eq!(state.wake_by_ref(), Wake::Done);
+        assert_eq!(state.complete_on_worker(), Completed::DropOutput);
+        assert_eq!(state.release_completed(2), Released::Last);
+    }
+
+    #[test]
+    fn a_task_that_somebody_holds_is_not_alone() {
+        let state = State::new();
+        assert_eq!(state.drop_handle(), HandleDropped::Gone);
+        assert_eq!(state.start_on_worker(), Start::Poll);
+        assert!(state.retain_from_stock());
+        assert_eq!(state.end_pending(), End::Idle);
+        // A waker that is kept, and aborts: the next start must see it.
+        assert_eq!(state.abort(), Wake::Submit);
+        assert_eq!(state.start_on_worker(), Start::Cancel);
+        assert_eq!(state.complete_on_worker(), Completed::DropOutput);
+        assert_eq!(state.release_completed(2), Released::Kept);
+        assert_eq!(state.release_perhaps_last(1), Released::Last);
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl ModelTask {
         if let Some(task) = self.task.take() {
             // SAFETY: as in `poll`.
             unsafe { task.header().poll_over(true) };
-            task.settle();
+            task.settle(task.header().state.complete());
             // Those of the handle and the list, which there are not.
             task.release_completed(2);
         }

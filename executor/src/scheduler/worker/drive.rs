@@ -59,7 +59,7 @@ impl Worker {
 
     /// Whether this worker has run something since it was last woken from outside the driver.
     fn may_drive(&self) -> bool {
-        self.woken_at.get() != Some(self.remote().polls())
+        self.woken_at.get() != Some(self.remote().phase.polls())
     }
 
     /// One sleep in the driver.
@@ -73,7 +73,7 @@ impl Worker {
     /// Gives the driver back after a sleep, and wakes what it has brought.
     pub(super) fn get_up(&self, hold: Option<Hold<'_>>) {
         let Some(hold) = hold else {
-            self.woken_at.set(Some(self.remote().polls()));
+            self.woken_at.set(Some(self.remote().phase.polls()));
             return;
         };
         self.woken_at.set(None);

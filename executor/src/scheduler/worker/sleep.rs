@@ -174,7 +174,7 @@ impl Worker {
     fn look(&self, stuck: &mut dyn FnMut(&Remote) -> Option<Task>) -> Option<Task> {
         let mut seen = self.seen.borrow_mut();
         for (index, remote) in self.shared.remotes.iter().enumerate() {
-            let polls = remote.polls();
+            let polls = remote.phase.polls();
             let before = std::mem::replace(&mut seen[index], polls);
             if index != self.index
                 && before == polls
@@ -190,15 +190,15 @@ impl Worker {
     fn rescue(&self, victim: &Remote) -> Option<Task> {
         // Its polls are not what they were.
         victim.set_mean_ns(UNKNOWN_MEAN_NS);
-        let stolen = victim
-            .stealer
-            .steal(&self.ring, |queued| queued - queued / 2)
-            .is_ok();
-        let next = victim.next.take();
-        match next {
-            Some(task) => Some(task),
-            None if stolen => self.ring.pop(),
-            None => None,
+        if victim.stealer.is_empty() && victim.next.is_empty() {
+            return None;
         }
+        let visit = victim.phase.visit()?;
+        victim
+            .stealer
+            .steal(&self.ring, |queued| queued - queued / 2);
+        let next = victim.next.take(false);
+        drop(visit);
+        next.or_else(|| self.ring.pop(false))
     }
 }
