@@ -57,8 +57,8 @@ struct Local {
     again: Cell<bool>,
     /// Whether this thread is inside one of our `block_on`s.
     blocking: Cell<bool>,
-    /// How many runtimes are entered; saves a look at the stack.
-    entered: Cell<usize>,
+    /// The runtime that was entered last, or null; saves a look at the stack.
+    entered: Cell<*const Shared>,
     /// Task ids reserved for this thread: the next one and the end.
     ids: Cell<(u64, u64)>,
 }
@@ -75,7 +75,7 @@ thread_local! {
             deferred: Cell::new(std::ptr::null()),
             again: Cell::new(false),
             blocking: Cell::new(false),
-            entered: Cell::new(0),
+            entered: Cell::new(std::ptr::null()),
             ids: Cell::new((0, 0)),
         }
     };
@@ -99,6 +99,17 @@ pub(crate) fn with_worker<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {
         // SAFETY: the pointer is set by `WorkerGuard`, which outlives all that runs on this thread
         // in between and puts the old one back before its worker goes.
         f(unsafe { local.worker.get().as_ref() })
+    })
+}
+
+/// Calls `f` with this thread's worker, if it is one of the runtime that the calling code runs in.
+#[inline]
+pub(crate) fn with_worker_here<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {
+    let entered = LOCAL.with(|local| local.entered.get());
+    with_worker(|worker| {
+        f(worker.filter(|worker| {
+            entered.is_null() || std::ptr::eq(entered, Arc::as_ptr(worker.shared()))
+        }))
     })
 }
 
@@ -375,7 +386,7 @@ pub(crate) fn with_current_ref<R>(f: impl FnOnce(&Arc<Shared>) -> R) -> Result<R
     let mut f = Some(f);
     let mut call = |shared: &Arc<Shared>| f.take().map(|f| f(shared));
     let mut found = None;
-    if LOCAL.with(|local| local.entered.get()) > 0 {
+    if !LOCAL.with(|local| local.entered.get()).is_null() {
         let _ = ENTERED.try_with(|stack| {
             if let Some((_, shared)) = stack.borrow().last() {
                 found = call(shared);
@@ -396,13 +407,14 @@ pub(crate) struct Entered {
 
 impl Entered {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        let key = LOCAL.with(|local| {
-            local.entered.set(local.entered.get() + 1);
-            // Ids are as good as any other number that no two guards of the thread share.
-            crate::task::Id::next().as_u64() as usize
-        });
+        // Ids are as good as any other number that no two guards of the thread share.
+        let key = crate::task::Id::next().as_u64() as usize;
         // While the thread is being torn down there is no stack any more, and nothing to enter.
-        let _ = ENTERED.try_with(|stack| stack.borrow_mut().push((key, shared)));
+        let _ = ENTERED.try_with(|stack| {
+            let mut stack = stack.borrow_mut();
+            stack.push((key, shared));
+            note_entered(&stack);
+        });
         Self {
             key,
             _not_send: std::marker::PhantomData,
@@ -410,14 +422,26 @@ impl Entered {
     }
 }
 
+/// Notes which runtime stands on top of the stack.
+fn note_entered(stack: &[(usize, Arc<Shared>)]) {
+    let top = stack.last();
+    let top = top.map_or(std::ptr::null(), |(_, shared)| Arc::as_ptr(shared));
+    LOCAL.with(|local| local.entered.set(top));
+}
+
 impl Drop for Entered {
     fn drop(&mut self) {
-        LOCAL.with(|local| local.entered.set(local.entered.get() - 1));
         let removed = ENTERED.try_with(|stack| {
             let mut stack = stack.borrow_mut();
             let at = stack.iter().rposition(|(key, _)| *key == self.key)?;
-            Some(stack.remove(at))
+            let removed = stack.remove(at);
+            note_entered(&stack);
+            Some(removed)
         });
+        if removed.is_err() {
+            // The stack is gone, and with it all that was entered.
+            LOCAL.with(|local| local.entered.set(std::ptr::null()));
+        }
         // The runtime's last reference may go here, with foreign code in its tasks: after the borrow.
         drop(removed);
     }

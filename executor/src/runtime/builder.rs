@@ -195,9 +195,9 @@ impl Builder {
     }
 
     fn build_current_thread(&mut self) -> Runtime {
-        let (shared, rings) = Shared::new(1, false, self.keep_together, self.hooks.clone());
-        for (index, ring) in rings.into_iter().enumerate() {
-            let worker = Worker::new(shared.clone(), index, ring);
+        let (shared, tools) = Shared::new(1, false, self.keep_together, self.hooks.clone());
+        for (index, tools) in tools.into_iter().enumerate() {
+            let worker = Worker::new(shared.clone(), index, tools);
             // The one worker fills the empty place.
             let _ = shared.core.set(CoreSlot::new(worker));
         }
@@ -209,18 +209,18 @@ impl Builder {
 
     fn build_multi_thread(&mut self) -> io::Result<Runtime> {
         let workers = self.workers.unwrap_or_else(default_workers);
-        let (shared, rings) = Shared::new(workers, true, self.keep_together, self.hooks.clone());
+        let (shared, tools) = Shared::new(workers, true, self.keep_together, self.hooks.clone());
         // All before the first thread, since the function is foreign code and may panic.
         let names: Vec<String> = (0..workers).map(|_| (self.name)()).collect();
         let mut threads = Vec::with_capacity(workers);
-        for ((index, ring), name) in rings.into_iter().enumerate().zip(names) {
+        for ((index, tools), name) in tools.into_iter().enumerate().zip(names) {
             let shared_for_worker = shared.clone();
             let mut builder = thread::Builder::new().name(name);
             if let Some(bytes) = self.stack_size {
                 builder = builder.stack_size(bytes);
             }
             let started = builder.spawn(move || {
-                work(&Worker::new(shared_for_worker, index, ring));
+                work(&Worker::new(shared_for_worker, index, tools));
             });
             match started {
                 Ok(thread) => threads.push(thread),

@@ -67,7 +67,7 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        scheduler::spawn(self.shared.clone(), future, None)
+        scheduler::spawn(&self.shared, future, None)
     }
 
     /// As [`Runtime::block_on`](crate::Runtime::block_on). On a current-thread runtime, of several

@@ -176,7 +176,7 @@ fn tasks(count: usize) -> Vec<Task> {
     let (shared, _) = Shared::new(1, false, true, Hooks::default());
     let new = || {
         let future = std::future::pending::<()>();
-        let header = cell::allocate(future, shared.clone(), 0, Id::next(), None);
+        let header = cell::allocate(future, shared.clone(), Id::next(), None);
         // SAFETY: a new task counts three references, one of them for a queue entry.
         unsafe { Task::from_raw(header) }
     };

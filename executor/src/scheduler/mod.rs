@@ -3,6 +3,7 @@
 //! A runnable task stands in exactly one place: a worker's next slot, a worker's ring, the injector,
 //! a wake batch under way, or under the poll itself.
 
+mod counted;
 mod hook;
 pub(crate) mod idle;
 pub(crate) mod parker;
@@ -28,11 +29,11 @@ use crate::context;
 use crate::driver::Driver;
 use crate::runtime::{CoreSlot, Hooks};
 use crate::task::header::Task;
-use crate::task::owned::OwnedTasks;
+use crate::task::owned::{OwnedTasks, Owner};
 use crate::task::{Id, JoinHandle, cell};
 use idle::Idle;
 use remote::Remote;
-pub(crate) use ring::Ring;
+use ring::Ring;
 pub(crate) use shutdown::{Shutdown, cancel_unlisted};
 pub(crate) use worker::Worker;
 
@@ -72,25 +73,32 @@ pub(crate) struct Shared {
     shut_down: AtomicBool,
 }
 
+/// The owner's sides of what a worker shares with others.
+pub(crate) struct Tools {
+    ring: Ring,
+    owned: Owner,
+}
+
 impl Shared {
-    /// The shared part, and the rings to build the workers from.
+    /// The shared part, and what to build the workers from.
     pub(crate) fn new(
         workers: usize,
         multi_thread: bool,
         keep_together: bool,
         hooks: Hooks,
-    ) -> (Arc<Self>, Vec<Ring>) {
+    ) -> (Arc<Self>, Vec<Tools>) {
         let rings: Vec<_> = (0..workers).map(|_| Ring::new()).collect();
         let remotes = rings
             .iter()
             .map(|ring| CachePadded::new(Remote::new(ring.stealer())))
             .collect();
+        let (owned, owners) = OwnedTasks::new(workers);
         let shared = Arc::new(Self {
             remotes,
             injector: ConcurrentQueue::unbounded(),
             idle: Idle::new(workers),
             driver: Arc::new(Driver::new()),
-            owned: OwnedTasks::new(workers),
+            owned,
             hooks,
             keep_together,
             multi_thread,
@@ -98,7 +106,8 @@ impl Shared {
             core: OnceLock::new(),
             shut_down: AtomicBool::new(false),
         });
-        (shared, rings)
+        let tools = rings.into_iter().zip(owners);
+        (shared, tools.map(|(ring, owned)| Tools { ring, owned }).collect())
     }
 
     #[inline]
@@ -166,12 +175,65 @@ pub(crate) fn is_of(task: &Task, worker: &Worker) -> bool {
 /// Queues a task from outside its runtime.
 fn inject(task: Task) {
     // The task may run, end and be freed as soon as it is queued, and the runtime with it.
-    let shared = task.header().shared.clone();
+    let shared = Arc::clone(&task.header().shared);
     shared.inject(task);
+}
+
+/// Lets go of a task's count of its runtime; a worker of it keeps the count for its next task.
+pub(crate) fn give_back_shared(shared: Arc<Shared>) {
+    context::with_worker(|worker| match worker {
+        Some(worker) if Arc::ptr_eq(&shared, worker.shared()) => worker.keep_shared(shared),
+        _ => drop(shared),
+    });
+}
+
+/// Makes a task of the runtime that the calling code runs in, and queues it.
+#[track_caller]
+pub(crate) fn spawn_here<F>(future: F, name: Option<Box<str>>) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    context::with_worker_here(|worker| match worker {
+        Some(worker) if !worker.shared().is_shut_down() => spawn_on(worker, future, name),
+        _ => context::with_current(|shared| spawn_outside(shared, future, name)),
+    })
 }
 
 /// Makes a task and queues it.
 pub(crate) fn spawn<F>(
+    shared: &Arc<Shared>,
+    future: F,
+    name: Option<Box<str>>,
+) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    context::with_worker(|worker| match worker {
+        Some(worker) if Arc::ptr_eq(worker.shared(), shared) && !shared.is_shut_down() => {
+            spawn_on(worker, future, name)
+        }
+        _ => spawn_outside(shared.clone(), future, name),
+    })
+}
+
+/// Makes a task on a worker that has not left its loop.
+#[inline]
+fn spawn_on<F>(worker: &Worker, future: F, name: Option<Box<str>>) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    let header = cell::allocate(future, worker.count_shared(), Id::next(), name);
+    // SAFETY: a new task counts a reference for its queue entry...
+    worker.take_on(unsafe { Task::from_raw(header) });
+    // SAFETY: ...and one for its handle, of type `F::Output`.
+    unsafe { JoinHandle::new(header) }
+}
+
+/// Makes a task on a thread that is no worker of its runtime, or when the runtime has been shut down.
+fn spawn_outside<F>(
     shared: Arc<Shared>,
     future: F,
     name: Option<Box<str>>,
@@ -180,23 +242,15 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    context::with_worker(|worker| {
-        let worker = worker.filter(|worker| Arc::ptr_eq(worker.shared(), &shared));
-        let id = Id::next();
-        let shards = shared.owned.shard_count();
-        let shard = worker.map_or(id.as_u64() as usize % shards, Worker::index);
-        let header = cell::allocate(future, shared, shard, id, name);
-        // SAFETY: a new task counts a reference for its handle, of type `F::Output`...
-        let handle = unsafe { JoinHandle::new(header) };
-        // SAFETY: ...and one for its queue entry.
-        let task = unsafe { Task::from_raw(header) };
-        if !task.header().shared.owned.insert(&task) {
-            cancel_unlisted(task);
-        } else if let Some(worker) = worker {
-            worker.push_spawned(task);
-        } else {
-            inject(task);
-        }
-        handle
-    })
+    let header = cell::allocate(future, shared, Id::next(), name);
+    // SAFETY: a new task counts a reference for its handle, of type `F::Output`...
+    let handle = unsafe { JoinHandle::new(header) };
+    // SAFETY: ...and one for its queue entry.
+    let task = unsafe { Task::from_raw(header) };
+    if task.header().shared.owned.insert(&task) {
+        inject(task);
+    } else {
+        cancel_unlisted(task);
+    }
+    handle
 }

@@ -101,12 +101,12 @@ impl Shared {
 
     /// Drops what is left, with no lock held: destructors may wake, spawn, send and lock.
     fn drop_tasks(&self) {
-        while let Some(task) = self.owned.pop() {
+        self.owned.drain(|task| {
             if task.header().state.take_for_shutdown() {
                 task.shut_down();
                 task.release_completed(0);
             }
-        }
+        });
         // What stands here are entries of tasks that are gone.
         while let Ok(entry) = self.injector.pop() {
             drop(entry);

@@ -7,15 +7,17 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::counted::CountedShared;
 use super::hook::HookSlots;
 use super::phase::Turns;
 use super::remote::Remote;
 use super::ring::Ring;
 use super::worth::{UNKNOWN_MEAN_NS, worth_a_worker};
-use super::{Place, Shared};
+use super::{Place, Shared, Tools};
 use crate::context::{self, PollGuard};
 use crate::driver::Wakes;
 use crate::task::header::Task;
+use crate::task::owned::Owner;
 use crate::task::state::{End, Start};
 
 /// Turns between two looks at the injector when polls are short. Prime, against resonance with
@@ -41,10 +43,12 @@ const READINGS_PER_CLEARING: u32 = 4096;
 
 /// The worker's side that only its own thread touches.
 pub(crate) struct Worker {
-    shared: Arc<Shared>,
+    shared: CountedShared,
     index: usize,
     ring: Ring,
     turns: Turns,
+    /// This worker's shelf in the list of tasks.
+    owned: Owner,
     pub(crate) hooks: HookSlots,
     turn: Cell<u32>,
     next_in_a_row: Cell<u32>,
@@ -71,12 +75,13 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn new(shared: Arc<Shared>, index: usize, ring: Ring) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, index: usize, tools: Tools) -> Self {
         let workers = shared.remotes.len();
         Self {
-            shared,
+            shared: CountedShared::new(shared),
             index,
-            ring,
+            ring: tools.ring,
+            owned: tools.owned,
             turns: Turns::default(),
             hooks: HookSlots::new(),
             turn: Cell::new(0),
@@ -99,7 +104,19 @@ impl Worker {
 
     #[inline]
     pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
+        self.shared.get()
+    }
+
+    /// A count of the runtime, for a new task.
+    #[inline]
+    pub(crate) fn count_shared(&self) -> Arc<Shared> {
+        self.shared.count()
+    }
+
+    /// Takes a count of the runtime back, of a task that is gone.
+    #[inline]
+    pub(crate) fn keep_shared(&self, shared: Arc<Shared>) {
+        self.shared.keep(shared);
     }
 
     pub(crate) fn index(&self) -> usize {
@@ -130,8 +147,10 @@ impl Worker {
         self.consider_notify(false);
     }
 
-    /// Queues a spawned task; its polls are unknown, so it always counts as worth a wake.
-    pub(crate) fn push_spawned(&self, task: Task) {
+    /// Lists and queues a new task; its polls are unknown, so it always counts as worth a wake. Not after the
+    /// worker has left its loop.
+    pub(crate) fn take_on(&self, task: Task) {
+        self.owned.insert(&task);
         self.push_ring(task);
         self.consider_notify(true);
     }
@@ -394,9 +413,9 @@ impl Worker {
     fn finish(&self, task: Task) {
         // Foreign code, as destructors are: the poll is not over before.
         task.settle(task.header().state.complete_on_worker());
-        let listed = self.shared.owned.remove(&task);
+        self.owned.remove(&task);
         self.turns.end(&self.remote().phase);
-        if task.release_completed(usize::from(listed)) {
+        if task.release_completed(1) {
             self.turns.note_locked();
         }
     }

@@ -92,8 +92,7 @@ where
     T: Send + 'static,
 {
     let id = Id::next();
-    let shard = id.as_u64() as usize % shared.owned.shard_count();
-    let header = cell::allocate(Job(Some(f)), shared, shard, id, name);
+    let header = cell::allocate(Job(Some(f)), shared, id, name);
     // SAFETY: a new task counts a reference for its handle, of type `T`...
     let handle = unsafe { JoinHandle::new(header) };
     // SAFETY: ...and one for its queue entry.
@@ -122,7 +121,7 @@ fn hold_clock_back_for(task: &Task) -> Option<HeldBack> {
 fn run(task: Task, listed: bool) {
     let header = task.header();
     // The closure, and destructors of what it captured or returns, are inside the runtime.
-    let _entered = Entered::new(header.shared.clone());
+    let _entered = Entered::new(Arc::clone(&header.shared));
     match task.start() {
         Start::Stale => return,
         Start::Poll => {

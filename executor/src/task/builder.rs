@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use super::JoinHandle;
-use crate::{Handle, context, scheduler};
+use crate::{Handle, scheduler};
 
 /// Describes a task before it is spawned.
 ///
@@ -48,7 +48,7 @@ impl Builder {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        context::with_current(|shared| scheduler::spawn(shared, future, self.name))
+        scheduler::spawn_here(future, self.name)
     }
 
     /// Spawns on the given runtime.
@@ -57,6 +57,6 @@ impl Builder {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        scheduler::spawn(handle.shared().clone(), future, self.name)
+        scheduler::spawn(handle.shared(), future, self.name)
     }
 }

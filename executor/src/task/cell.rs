@@ -31,7 +31,6 @@ struct Cell<F: Future> {
 pub(crate) fn allocate<F>(
     future: F,
     shared: Arc<Shared>,
-    shard: usize,
     id: Id,
     name: Option<Box<str>>,
 ) -> NonNull<Header>
@@ -40,7 +39,7 @@ where
     F::Output: Send + 'static,
 {
     let cell = Box::new(Cell {
-        header: Header::new(&Cell::<F>::VTABLE, shared, shard, id, name),
+        header: Header::new(&Cell::<F>::VTABLE, shared, id, name),
         stage: UnsafeCell::new(Stage::Future(future)),
     });
     NonNull::from(Box::leak(cell)).cast()

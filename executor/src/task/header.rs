@@ -1,16 +1,17 @@
 //! The part of a task that does not depend on its future, and the counted reference to it.
 
-use std::mem::MaybeUninit;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::Waker;
 
 use super::Id;
+use super::owned::Slot;
 use super::state::{Completed, Released, Start, State};
 use super::watches::Watches;
-use crate::scheduler::{Place, Shared};
+use crate::scheduler::{Place, Shared, give_back_shared};
 use crate::sync::UnsafeCell;
-use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::wake::Poller;
 
 /// What a task of a concrete future can be asked to do.
@@ -42,14 +43,6 @@ pub(crate) struct VTable {
     pub(crate) free: unsafe fn(NonNull<Header>),
 }
 
-/// Links of the runtime's list of tasks, guarded by the lock of the task's shard.
-#[derive(Default)]
-pub(crate) struct Links {
-    pub(crate) prev: Option<NonNull<Header>>,
-    pub(crate) next: Option<NonNull<Header>>,
-    pub(crate) linked: bool,
-}
-
 /// The head of every task's memory.
 pub(crate) struct Header {
     pub(crate) state: State,
@@ -57,13 +50,14 @@ pub(crate) struct Header {
     epoch: AtomicU64,
     /// The worker that polled the task last; written by the poller only.
     worker: AtomicU32,
+    /// Where the task stands in the runtime's list: the shelf, and the slot there. Written before it is queued.
+    pub(crate) shelf: AtomicU32,
+    pub(crate) slot: AtomicPtr<Slot>,
     pub(crate) vtable: &'static VTable,
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) links: UnsafeCell<Links>,
+    /// Taken out by [`free`], for whom a count of it has a use.
+    pub(crate) shared: ManuallyDrop<Arc<Shared>>,
     /// Touched by the poller only.
     pub(crate) watches: UnsafeCell<Watches>,
-    /// Which shard of the list holds the task.
-    pub(crate) shard: usize,
     pub(crate) id: Id,
     pub(crate) name: Option<Box<str>>,
     /// See the second table of `state.rs` for who may touch it, and whether it is there.
@@ -74,7 +68,6 @@ impl Header {
     pub(crate) fn new(
         vtable: &'static VTable,
         shared: Arc<Shared>,
-        shard: usize,
         id: Id,
         name: Option<Box<str>>,
     ) -> Self {
@@ -82,11 +75,11 @@ impl Header {
             state: State::new(),
             epoch: AtomicU64::new(0),
             worker: AtomicU32::new(u32::MAX),
+            shelf: AtomicU32::new(u32::MAX),
+            slot: AtomicPtr::new(std::ptr::null_mut()),
             vtable,
-            shared,
-            links: UnsafeCell::new(Links::default()),
+            shared: ManuallyDrop::new(shared),
             watches: UnsafeCell::new(Watches::default()),
-            shard,
             id,
             name,
             join_waker: UnsafeCell::new(MaybeUninit::uninit()),
@@ -278,7 +271,11 @@ impl Drop for Task {
 /// The caller gave back the last reference.
 pub(crate) unsafe fn free(header: NonNull<Header>) {
     // SAFETY: nobody else can reach the header any more, and it is still allocated.
-    let vtable = unsafe { header.as_ref() }.vtable;
+    let header_mut = unsafe { &mut *header.as_ptr() };
+    let vtable = header_mut.vtable;
+    // SAFETY: the one time, and nobody looks at the field any more.
+    let shared = unsafe { ManuallyDrop::take(&mut header_mut.shared) };
     // SAFETY: handed on from this function's own contract.
     unsafe { (vtable.free)(header) };
+    give_back_shared(shared);
 }

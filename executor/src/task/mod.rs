@@ -60,5 +60,5 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    crate::context::with_current(|shared| crate::scheduler::spawn(shared, future, None))
+    crate::scheduler::spawn_here(future, None)
 }

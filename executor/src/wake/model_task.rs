@@ -25,7 +25,7 @@ impl ModelTask {
     #[expect(clippy::new_without_default, reason = "a task is no value")]
     pub fn new() -> Self {
         let (shared, _) = Shared::new(1, false, true, Hooks::default());
-        let header = cell::allocate(pending::<()>(), shared, 0, Id::next(), None);
+        let header = cell::allocate(pending::<()>(), shared, Id::next(), None);
         // SAFETY: a new task counts three references, one of them for a queue entry.
         let task = unsafe { Task::from_raw(header) };
         assert_eq!(task.start(), Start::Poll);
