@@ -163,12 +163,8 @@ impl Drop for BlockGuard {
     }
 }
 
-/// The state of a poll: who is polled, with which budget. Restores what was before.
-pub(crate) struct PollGuard {
-    task: Option<NonNull<Header>>,
-    budget: u32,
-    limited: bool,
-}
+/// The state of a poll: who is polled, with a budget. Polls of a thread do not nest: a task must not block.
+pub(crate) struct PollGuard(());
 
 impl PollGuard {
     #[inline]
@@ -176,11 +172,11 @@ impl PollGuard {
         LOCAL.with(|local| {
             local.forced.set(0);
             local.pace.set(Pace::Unknown);
-            Self {
-                task: local.task.replace(task),
-                budget: local.budget.replace(PROBE),
-                limited: local.limited.replace(true),
-            }
+            debug_assert!(!local.limited.get(), "a poll inside a poll");
+            local.limited.set(true);
+            local.task.set(task);
+            local.budget.set(PROBE);
+            Self(())
         })
     }
 }
@@ -189,9 +185,9 @@ impl Drop for PollGuard {
     #[inline]
     fn drop(&mut self) {
         LOCAL.with(|local| {
-            local.task.set(self.task);
-            local.budget.set(self.budget);
-            local.limited.set(self.limited);
+            local.task.set(None);
+            local.budget.set(UNLIMITED);
+            local.limited.set(false);
         });
     }
 }

@@ -214,6 +214,9 @@ fn two_tasks_that_wake_each_other_leave_room_for_others() {
                     .map(|me| {
                         let (stop, wakers) = (Arc::clone(&stop), Arc::clone(&wakers));
                         task::spawn(poll_fn(move |cx| {
+                            // Before the wake: the other one may run elsewhere meanwhile, and wait for a wake
+                            // that comes after the stop.
+                            let stop = stop.load(Ordering::Relaxed);
                             let other = {
                                 let mut wakers = wakers.lock().unwrap();
                                 wakers[me] = Some(cx.waker().clone());
@@ -222,7 +225,7 @@ fn two_tasks_that_wake_each_other_leave_room_for_others() {
                             if let Some(other) = other {
                                 wake::wake_owned(other, Place::Next);
                             }
-                            if stop.load(Ordering::Relaxed) {
+                            if stop {
                                 return Poll::Ready(());
                             }
                             Poll::Pending

@@ -8,10 +8,10 @@ use super::phase::{Phase, Turns};
 use super::remote::NextSlot;
 use super::ring::{RING, Ring};
 use super::{Hooks, Shared};
-use crate::task::header::Task;
-use crate::task::{Id, cell};
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::task::header::Task;
+use crate::task::{Id, cell};
 
 /// The parts of the protocol around `Idle`, with a counter for the injector.
 struct Model {

@@ -55,7 +55,7 @@ pub enum Place {
 
 /// What the workers, handles and tasks of one runtime share.
 pub(crate) struct Shared {
-    pub(crate) remotes: Box<[CachePadded<Remote>]>,
+    pub(crate) remotes: Box<[Arc<CachePadded<Remote>>]>,
     /// Tasks spawned or woken from outside, and what overflows a worker's ring.
     pub(crate) injector: ConcurrentQueue<Task>,
     pub(crate) idle: Idle,
@@ -90,7 +90,7 @@ impl Shared {
         let rings: Vec<_> = (0..workers).map(|_| Ring::new()).collect();
         let remotes = rings
             .iter()
-            .map(|ring| CachePadded::new(Remote::new(ring.stealer())))
+            .map(|ring| Arc::new(CachePadded::new(Remote::new(ring.stealer()))))
             .collect();
         let (owned, owners) = OwnedTasks::new(workers);
         let shared = Arc::new(Self {
@@ -107,7 +107,10 @@ impl Shared {
             shut_down: AtomicBool::new(false),
         });
         let tools = rings.into_iter().zip(owners);
-        (shared, tools.map(|(ring, owned)| Tools { ring, owned }).collect())
+        (
+            shared,
+            tools.map(|(ring, owned)| Tools { ring, owned }).collect(),
+        )
     }
 
     #[inline]
@@ -233,11 +236,7 @@ where
 }
 
 /// Makes a task on a thread that is no worker of its runtime, or when the runtime has been shut down.
-fn spawn_outside<F>(
-    shared: Arc<Shared>,
-    future: F,
-    name: Option<Box<str>>,
-) -> JoinHandle<F::Output>
+fn spawn_outside<F>(shared: Arc<Shared>, future: F, name: Option<Box<str>>) -> JoinHandle<F::Output>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,

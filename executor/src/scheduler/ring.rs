@@ -7,6 +7,8 @@
 //! the head has stood still meanwhile, and the owner overwrites no slot between head and tail. If it fails, what was
 //! copied is nobody's and is forgotten.
 
+use std::cell::Cell;
+use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -22,13 +24,13 @@ pub(crate) const RING: usize = if cfg!(wakerun_loom) { 4 } else { 1024 };
 pub(crate) struct Stealer(Arc<Slots>);
 
 /// The owner's end. Its thread alone calls it.
-pub(crate) struct Ring(Arc<Slots>);
+pub(crate) struct Ring(Arc<Slots>, PhantomData<Cell<()>>);
 
 struct Slots {
     head: CachePadded<AtomicUsize>,
     /// Written by the owner only.
     tail: CachePadded<AtomicUsize>,
-    tasks: Box<[AtomicPtr<Header>]>,
+    tasks: [AtomicPtr<Header>; RING],
 }
 
 impl Slots {
@@ -58,13 +60,14 @@ unsafe fn own(task: *mut Header) -> Task {
 impl Ring {
     /// An empty ring.
     pub(crate) fn new() -> Self {
-        Self(Arc::new(Slots {
-            head: CachePadded::new(AtomicUsize::new(0)),
-            tail: CachePadded::new(AtomicUsize::new(0)),
-            tasks: (0..RING)
-                .map(|_| AtomicPtr::new(std::ptr::null_mut()))
-                .collect(),
-        }))
+        Self(
+            Arc::new(Slots {
+                head: CachePadded::new(AtomicUsize::new(0)),
+                tail: CachePadded::new(AtomicUsize::new(0)),
+                tasks: std::array::from_fn(|_| AtomicPtr::new(std::ptr::null_mut())),
+            }),
+            PhantomData,
+        )
     }
 
     /// The other end.
@@ -148,12 +151,11 @@ impl Ring {
             let next = head.wrapping_add(1);
             if alone {
                 self.0.head.store(next, Ordering::Release);
-            } else if let Err(now) = self.0.head.compare_exchange_weak(
-                head,
-                next,
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            ) {
+            } else if let Err(now) =
+                self.0
+                    .head
+                    .compare_exchange_weak(head, next, Ordering::AcqRel, Ordering::Relaxed)
+            {
                 head = now;
                 continue;
             }

@@ -69,9 +69,10 @@ impl Shutdown {
 impl Shared {
     /// Tells everyone that it is over: no task is taken on any more, workers leave their loops.
     pub(crate) fn begin_shutdown(&self) {
-        self.shut_down.store(true, Ordering::SeqCst);
+        // Closed first: the flag lets the workers go, and the last of them drops what it finds, once.
         self.owned.close();
         self.injector.close();
+        self.shut_down.store(true, Ordering::SeqCst);
         // A worker that went to sleep before it could see the flag is on the list; one that comes
         // later looks at the flag after it has announced itself (the fences of `idle.rs`).
         std::sync::atomic::fence(Ordering::SeqCst);

@@ -7,6 +7,8 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Instant;
 
+use crossbeam_utils::CachePadded;
+
 use super::counted::CountedShared;
 use super::hook::HookSlots;
 use super::phase::Turns;
@@ -45,6 +47,8 @@ const READINGS_PER_CLEARING: u32 = 4096;
 pub(crate) struct Worker {
     shared: CountedShared,
     index: usize,
+    /// The own one of the runtime's.
+    remote: Arc<CachePadded<Remote>>,
     ring: Ring,
     turns: Turns,
     /// This worker's shelf in the list of tasks.
@@ -78,6 +82,7 @@ impl Worker {
     pub(crate) fn new(shared: Arc<Shared>, index: usize, tools: Tools) -> Self {
         let workers = shared.remotes.len();
         Self {
+            remote: Arc::clone(&shared.remotes[index]),
             shared: CountedShared::new(shared),
             index,
             ring: tools.ring,
@@ -119,13 +124,9 @@ impl Worker {
         self.shared.keep(shared);
     }
 
-    pub(crate) fn index(&self) -> usize {
-        self.index
-    }
-
     #[inline]
     pub(crate) fn remote(&self) -> &Remote {
-        &self.shared.remotes[self.index]
+        &self.remote
     }
 
     // ---- putting tasks in

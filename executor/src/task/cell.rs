@@ -38,11 +38,18 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    let cell = Box::new(Cell {
-        header: Header::new(&Cell::<F>::VTABLE, shared, id, name),
-        stage: UnsafeCell::new(Stage::Future(future)),
-    });
-    NonNull::from(Box::leak(cell)).cast()
+    let cell = Box::into_raw(Box::<Cell<F>>::new_uninit()).cast::<Cell<F>>();
+    // Field by field, so that nothing is built elsewhere and copied.
+    // SAFETY: the memory is that of a cell, allocated just now, and the place is inside.
+    let header = unsafe { &raw mut (*cell).header };
+    // SAFETY: as above.
+    let stage = unsafe { &raw mut (*cell).stage };
+    // SAFETY: a valid place, without a value that would need a drop.
+    unsafe { header.write(Header::new(&Cell::<F>::VTABLE, shared, id, name)) };
+    // SAFETY: as above.
+    unsafe { stage.write(UnsafeCell::new(Stage::Future(future))) };
+    // SAFETY: allocated just now.
+    unsafe { NonNull::new_unchecked(cell) }.cast()
 }
 
 impl<F: Future> Cell<F> {
@@ -117,9 +124,9 @@ impl<F: Future> Cell<F> {
                 Err(JoinError::panicked(self.header.id, payload))
             }
         };
-        // SAFETY: as above; the assignment drops a `Taken`.
+        // SAFETY: as above; what stands there, a `Taken`, needs no drop.
         self.stage
-            .with_mut(|stage| unsafe { *stage = Stage::Output(output) });
+            .with_mut(|stage| unsafe { std::ptr::write(stage, Stage::Output(output)) });
     }
 
     /// # Safety

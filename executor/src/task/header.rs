@@ -65,6 +65,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
+    #[inline]
     pub(crate) fn new(
         vtable: &'static VTable,
         shared: Arc<Shared>,

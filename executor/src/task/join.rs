@@ -127,9 +127,7 @@ impl<T> JoinHandle<T> {
         }
         let new = MaybeUninit::new(wake::clone_waker(cx.waker()));
         // SAFETY: JOIN_WAKER is not set, so the handle alone may touch the cell, and the cell holds no waker.
-        header
-            .join_waker
-            .with_mut(|waker| unsafe { *waker = new });
+        header.join_waker.with_mut(|waker| unsafe { *waker = new });
         if header.state.set_join_waker() {
             return Poll::Pending;
         }
@@ -137,7 +135,6 @@ impl<T> JoinHandle<T> {
         wake::recycle(unsafe { take_waker(&self.task) });
         Poll::Ready(())
     }
-
 }
 
 impl<T> JoinHandle<T> {

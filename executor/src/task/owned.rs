@@ -136,9 +136,7 @@ impl Owner {
         // Relaxed, here and below: who ends the task got it through a queue, and shutdown comes after the workers.
         free.task.store(task.as_ptr().as_ptr(), Ordering::Relaxed);
         header.slot.store(slot.as_ptr(), Ordering::Relaxed);
-        header
-            .shelf
-            .store(self.index as u32, Ordering::Relaxed);
+        header.shelf.store(self.index as u32, Ordering::Relaxed);
         add_one(&self.shelf().listed);
     }
 

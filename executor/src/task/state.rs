@@ -133,19 +133,26 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// A new task: queued, with a join handle, and references for the handle, the queue entry and
-    /// the runtime's list.
+    /// A new task: queued, with a join handle, and references for the handle, the queue entry, the runtime's list
+    /// and the stock.
+    #[inline]
     pub(crate) fn new() -> Self {
+        let refs = (3 + STOCK_REFILL) * REF_ONE;
         Self {
-            word: AtomicUsize::new(SCHEDULED | JOIN_INTEREST | (3 * REF_ONE)),
-            stock: AtomicUsize::new(0),
+            word: AtomicUsize::new(SCHEDULED | JOIN_INTEREST | refs),
+            stock: AtomicUsize::new(STOCK_REFILL),
         }
     }
 
     /// The one loop that changes the word: `next` gives the new word and an answer.
     #[inline(always)]
-    fn update<R>(&self, mut next: impl FnMut(usize) -> (usize, R)) -> R {
-        let mut now = self.word.load(Ordering::Relaxed);
+    fn update<R>(&self, next: impl FnMut(usize) -> (usize, R)) -> R {
+        self.update_from(self.word.load(Ordering::Relaxed), next)
+    }
+
+    /// As [`update`](Self::update), from a word that was read before.
+    #[inline(always)]
+    fn update_from<R>(&self, mut now: usize, mut next: impl FnMut(usize) -> (usize, R)) -> R {
         loop {
             let (new, answer) = next(now);
             // AcqRel: each transition hands over whatever the previous owner of the future, the
@@ -210,16 +217,13 @@ impl State {
     pub(crate) fn start_on_worker(&self) -> Start {
         let stock = self.stock.load(Ordering::Relaxed);
         // Acquire pairs with the exchanges by which others gave their references back.
-        if self.word.load(Ordering::Acquire) != SCHEDULED | Self::alone(stock) {
-            return self.start();
+        let now = self.word.load(Ordering::Acquire);
+        if stock == 0 || now != SCHEDULED | Self::alone(stock) {
+            return self.start_by_exchange(now, stock);
         }
-        let refill = if stock == 0 { STOCK_REFILL } else { 0 };
         // Relaxed: who gets a reference gets it from this poll.
         self.word
-            .store(RUNNING | Self::alone(stock + refill), Ordering::Relaxed);
-        if refill != 0 {
-            self.stock.store(refill, Ordering::Relaxed);
-        }
+            .store(now - SCHEDULED + RUNNING, Ordering::Relaxed);
         Start::Poll
     }
 
@@ -232,10 +236,15 @@ impl State {
     /// A queue entry becomes a poll.
     #[inline]
     pub(crate) fn start(&self) -> Start {
-        // Relaxed, and possibly stale when shutdown is at it too: then the exchange below refuses.
+        // Relaxed, and possibly stale when shutdown is at it too: then the exchange refuses.
         let stock = self.stock.load(Ordering::Relaxed);
+        self.start_by_exchange(self.word.load(Ordering::Relaxed), stock)
+    }
+
+    #[inline]
+    fn start_by_exchange(&self, now: usize, stock: usize) -> Start {
         let refill = if stock == 0 { STOCK_REFILL } else { 0 };
-        let started = self.update(|now| {
+        let started = self.update_from(now, |now| {
             if now & (RUNNING | COMPLETE) != 0 {
                 return (now, Start::Stale);
             }
@@ -267,12 +276,16 @@ impl State {
     /// A poll returned Pending; its reference goes into the stock, or along with the requeue.
     #[inline]
     pub(crate) fn end_pending(&self) -> End {
-        let mut stock = self.stock.load(Ordering::Relaxed) + 1;
-        let mut back = 0;
-        if stock > STOCK_LIMIT {
-            back = stock - STOCK_REFILL;
-            stock = STOCK_REFILL;
+        let stock = self.stock.load(Ordering::Relaxed);
+        if stock >= STOCK_LIMIT {
+            return self.end_pending_with(STOCK_REFILL, stock + 1 - STOCK_REFILL);
         }
+        self.end_pending_with(stock + 1, 0)
+    }
+
+    /// The end of a poll, with so many references in the stock, and so many given back.
+    #[inline(always)]
+    fn end_pending_with(&self, stock: usize, back: usize) -> End {
         self.stock.store(stock, Ordering::Relaxed);
         // Release hands the future and the stock to the next poller; Acquire sees what a waker
         // wrote that found the task RUNNING, should this thread poll it again.
