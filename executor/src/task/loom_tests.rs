@@ -2,7 +2,13 @@
 
 use loom::thread;
 
+use super::Id;
+use super::cell;
+use super::header::Task;
+use super::owned::OwnedTasks;
 use super::state::{Completed, End, HandleDropped, Released, Start, State, Wake};
+use crate::runtime::Hooks;
+use crate::scheduler::Shared;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Arc, UnsafeCell};
 
@@ -245,5 +251,48 @@ fn a_worker_that_is_alone_with_a_task_sees_what_others_did() {
         };
         dropper.join().unwrap();
         waker.join().unwrap();
+    });
+}
+
+#[test]
+fn a_slot_goes_from_task_to_task_over_threads() {
+    loom::model(|| {
+        let task = || {
+            let (shared, _) = Shared::new(1, false, true, Hooks::default());
+            let header = cell::allocate(std::future::pending::<()>(), shared, Id::next(), None);
+            // SAFETY: a new task counts three references, one of them for a queue entry.
+            unsafe { Task::from_raw(header) }
+        };
+        let end = |task: Task| {
+            assert!(task.header().state.take_for_shutdown());
+            task.shut_down();
+            // Those of the handle, which there is not, and of the list.
+            task.release_completed(2);
+        };
+        let (list, mut owners) = OwnedTasks::new(2);
+        let other = owners.remove(1);
+        let owner = owners.remove(0);
+        // Two tasks that end elsewhere, at the same time as the owner looks for slots.
+        let ends = [task(), task()];
+        ends.iter().for_each(|task| owner.insert(task));
+        let thief = thread::spawn(move || {
+            for task in ends {
+                other.remove(&task);
+                end(task);
+            }
+        });
+        let own = task();
+        owner.insert(&own);
+        owner.remove(&own);
+        end(own);
+        let left = task();
+        owner.insert(&left);
+        thief.join().unwrap();
+        assert_eq!(list.len(), 1);
+        list.close();
+        let mut drained = Vec::new();
+        list.drain(|task| drained.push(task.into_raw()));
+        assert_eq!(drained, [left.as_ptr()]);
+        end(left);
     });
 }
