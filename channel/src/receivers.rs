@@ -24,7 +24,7 @@ use std::task::Waker;
 
 use wakerun::lock::LockGuard;
 use wakerun::panics::FirstPanic;
-use wakerun::sync::atomic::{AtomicUsize, Ordering};
+use wakerun::sync::atomic::{AtomicU32, Ordering};
 use wakerun::wake::{Batch, Place, PollWatch, Poller};
 
 use crate::line::{Line, show};
@@ -55,15 +55,15 @@ pub(crate) enum Taken<T> {
 /// Copies of the line's counts, for looking at without the lock.
 #[derive(Debug)]
 pub(crate) struct Counts {
-    granted: AtomicUsize,
-    own: AtomicUsize,
+    granted: AtomicU32,
+    own: AtomicU32,
 }
 
 impl Counts {
     pub(crate) fn new() -> Self {
         Self {
-            granted: AtomicUsize::new(0),
-            own: AtomicUsize::new(0),
+            granted: AtomicU32::new(0),
+            own: AtomicU32::new(0),
         }
     }
 

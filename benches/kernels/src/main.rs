@@ -17,7 +17,7 @@ use wakerun_channel::{mpmc, mpsc, unbounded};
 type Kernel = fn(usize);
 
 /// The kernels by name.
-const KERNELS: [(&str, Kernel); 12] = [
+const KERNELS: [(&str, Kernel); 17] = [
     ("try_send+try_recv", |n| in_task(try_pair(n))),
     ("send+recv", |n| in_task(async_pair(n))),
     ("try_send+try_recv, no runtime", |n| {
@@ -38,7 +38,35 @@ const KERNELS: [(&str, Kernel); 12] = [
     ("spawn of a task, its run and end", |n| in_task(spawns(n))),
     ("yield", |n| in_task(yields(n))),
     ("a timer set and cancelled", |n| in_task(timers(n))),
+    ("try_send+try_recv, 1 KiB", |n| in_task(large_try_pair(n))),
+    ("send+recv, 1 KiB", |n| in_task(large_pair(n))),
+    ("reserve+send+recv, 1 KiB", |n| {
+        in_task(large_permit_pair(n))
+    }),
+    (
+        "a message through capacity 64, 4 senders, 1 KiB",
+        large_funnel,
+    ),
+    ("try_send to a full channel, 1 KiB", |n| {
+        in_task(large_refused(n));
+    }),
 ];
+
+/// A large message: 1 KiB, all of it written, of which the receiver looks at both ends.
+struct Large([u64; 128]);
+
+impl Large {
+    #[inline]
+    fn new(number: usize) -> Self {
+        Self([number as u64; 128])
+    }
+
+    #[inline]
+    fn number(&self) -> usize {
+        assert_eq!(self.0[0], self.0[127]);
+        self.0[0] as usize
+    }
+}
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -75,6 +103,63 @@ async fn async_pair(n: usize) {
         tx.send(i).await.unwrap();
         assert_eq!(rx.recv().await, Some(i));
     }
+}
+
+async fn large_try_pair(n: usize) {
+    let (tx, mut rx) = mpsc::channel(64);
+    for i in 0..n {
+        assert!(tx.try_send(Large::new(i)).is_ok());
+        assert_eq!(rx.try_recv().ok().map(|large| large.number()), Some(i));
+    }
+}
+
+async fn large_pair(n: usize) {
+    let (tx, mut rx) = mpsc::channel(64);
+    for i in 0..n {
+        assert!(tx.send(Large::new(i)).await.is_ok());
+        assert_eq!(rx.recv().await.map(|large| large.number()), Some(i));
+    }
+}
+
+async fn large_permit_pair(n: usize) {
+    let (tx, mut rx) = mpsc::channel(64);
+    for i in 0..n {
+        assert!(tx.reserve().await.unwrap().send(Large::new(i)).is_ok());
+        assert_eq!(rx.recv().await.map(|large| large.number()), Some(i));
+    }
+}
+
+async fn large_refused(n: usize) {
+    let (tx, _rx) = mpsc::channel(1);
+    assert!(tx.try_send(Large::new(0)).is_ok());
+    for i in 0..n {
+        let refused = tx.try_send(Large::new(i)).err();
+        assert_eq!(refused.map(|error| error.into_inner().number()), Some(i));
+    }
+}
+
+/// Sends `n` large messages through one channel that is full most of the time, on one worker.
+fn large_funnel(n: usize) {
+    const SENDERS: usize = 4;
+    let runtime = wakerun::Builder::new_current_thread().build().unwrap();
+    let (tx, mut rx) = mpsc::channel(64);
+    for _ in 0..SENDERS {
+        let tx = tx.clone();
+        drop(runtime.spawn(async move {
+            for i in 0..n / SENDERS {
+                assert!(tx.send(Large::new(i)).await.is_ok());
+            }
+        }));
+    }
+    drop(tx);
+    let receiver = runtime.spawn(async move {
+        let mut sum = 0;
+        while let Some(large) = rx.recv().await {
+            sum += large.number();
+        }
+        sum
+    });
+    assert!(runtime.block_on(receiver).unwrap() > 0);
 }
 
 async fn permit_pair(n: usize) {

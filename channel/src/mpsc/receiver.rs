@@ -17,7 +17,7 @@ use crate::chan::Chan;
 use crate::error::{RecvTimeoutError, TryRecvError};
 use crate::flavor::Mpsc;
 use crate::gate::{CLOSED, RX_GONE};
-use crate::receive::{Cursor, Take};
+use crate::receive::{Cursor, Took};
 
 /// Receives messages in the order in which they were sent.
 ///
@@ -47,10 +47,8 @@ impl<T> std::panic::RefUnwindSafe for Receiver<T> {}
 
 impl<T> Receiver<T> {
     pub(super) fn new(chan: Arc<Chan<T, Mpsc>>) -> Self {
-        Self {
-            chan,
-            cursor: Cursor::new(),
-        }
+        let cursor = Cursor::new(&chan.ring);
+        Self { chan, cursor }
     }
 
     /// Receives the next message; `None` when the channel is closed, empty, and no permit is out. (If it never
@@ -122,16 +120,12 @@ impl<T> Receiver<T> {
         if limit == 0 {
             return Poll::Ready(0);
         }
-        let first = std::task::ready!(self.poll_recv(cx));
-        let Some(first) = first else {
+        let first = std::task::ready!(self.cursor.poll_into(&self.chan, cx, buffer));
+        if first != Took::Message {
             return Poll::Ready(0);
-        };
-        buffer.push(first);
+        }
         let mut count = 1;
-        while count < limit
-            && let Take::Value(value) = self.cursor.take(&self.chan)
-        {
-            buffer.push(value);
+        while count < limit && self.cursor.take(&self.chan, buffer) == Took::Message {
             count += 1;
         }
         Poll::Ready(count)
@@ -157,14 +151,7 @@ impl<T> Receiver<T> {
     /// ```
     #[inline]
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
-        loop {
-            match self.cursor.take(&self.chan) {
-                Take::Value(value) => return Ok(value),
-                Take::Empty => return Err(TryRecvError::Empty),
-                Take::End => return Err(TryRecvError::Disconnected),
-                Take::Unpublished => self.cursor.wait_published(&self.chan),
-            }
-        }
+        self.cursor.try_recv(&self.chan)
     }
 
     /// Receives the next message, blocking the thread. For plain threads.
@@ -347,12 +334,12 @@ impl<T> Receiver<T> {
 
     /// How many senders there are. A snapshot.
     pub fn sender_strong_count(&self) -> usize {
-        self.chan.senders.load(Ordering::Relaxed)
+        self.chan.senders.load(Ordering::Relaxed) as usize
     }
 
     /// How many weak senders there are. A snapshot.
     pub fn sender_weak_count(&self) -> usize {
-        self.chan.weak_senders.load(Ordering::Relaxed)
+        self.chan.weak_senders.load(Ordering::Relaxed) as usize
     }
 }
 
