@@ -197,6 +197,15 @@ impl<T> Blocks<T> {
         }
     }
 
+    /// How many blocks there are.
+    #[cfg(all(test, not(wakerun_loom)))]
+    pub(super) fn count(&self) -> usize {
+        let entries = self.directory.iter().chain([&self.spare]);
+        entries
+            .filter(|entry| !entry.load(Ordering::Relaxed).is_null())
+            .count()
+    }
+
     /// What the receiver looks at while there is no block at its head.
     pub(super) fn vacant(&self) -> Slots<T> {
         Slots::vacant(&self.nothing)

@@ -349,7 +349,14 @@ mod tests {
 
     fn take<T>(ring: &Ring<T>, position: u64) -> Option<(T, bool)> {
         // SAFETY: the tests are the one receiver and take each position once.
-        unsafe { ring.take(position) }.map(|message| match message {
+        let message = unsafe { ring.take(position) }?;
+        let head = position.wrapping_add(1) & POSITION_MASK;
+        if head & ring.edge_mask() == 0 {
+            // SAFETY: as above, and there is no line.
+            let left = unsafe { ring.leave(head) };
+            left.into_iter().for_each(|left| ring.recycle(left));
+        }
+        Some(match message {
             Message::Value(value) => (value, true),
             Message::Withdrawn(value) => (value, false),
         })
@@ -368,6 +375,37 @@ mod tests {
                 assert_eq!(take(&ring, at), Some((at.to_string(), true)));
             }
         }
+    }
+
+    #[test]
+    fn a_large_queue_has_its_blocks_while_it_needs_them() {
+        type Message = [u64; 128];
+        const LEN: u64 = blocks::block_len::<Message>() as u64;
+        let ring = Own::<Message>::new(10_000);
+        let count = || ring.blocks().unwrap().count();
+        assert_eq!(count(), 0);
+        // Nearly empty: two blocks in turn.
+        for at in 0..5 * LEN {
+            // SAFETY: claimed by being the only thread; here and below.
+            unsafe { publish(&ring, at, [at; 128]) };
+            assert_eq!(take(&ring, at).unwrap().0[127], at);
+            assert!(count() <= 2);
+        }
+        // Full, for some laps.
+        let mut tail = 5 * LEN;
+        for at in 5 * LEN..40_000 {
+            while tail < at + 10_000 {
+                // SAFETY: as above.
+                unsafe { publish(&ring, tail, [tail; 128]) };
+                tail += 1;
+            }
+            assert_eq!(take(&ring, at).unwrap().0[0], at);
+        }
+        assert!(count() as u64 >= 10_000 / LEN);
+        for at in 40_000..tail {
+            assert_eq!(take(&ring, at).unwrap().0[0], at);
+        }
+        assert!(count() <= 2, "what is not needed is given back");
     }
 
     #[test]
