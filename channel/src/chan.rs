@@ -12,7 +12,7 @@
 //! poll is over.
 
 use std::collections::VecDeque;
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::sync::Arc;
 
 use wakerun::lock::Lock;
@@ -158,12 +158,49 @@ impl<T, F: Flavor> Chan<T, F> {
     /// As there.
     #[inline(never)]
     unsafe fn publish_in_block(&self, position: u64, wake: bool, from: *const T) {
+        // SAFETY: claimed, and published below.
+        let slots = unsafe { self.ring.slots_of_claim(position) };
         // SAFETY: handed on.
-        unsafe { self.ring.publish_from(position, from) };
+        unsafe { slots.put_from(position, false, from) };
         if wake {
             // SAFETY: the claim saw PARKED.
             unsafe { self.wake_for_one() };
         }
+    }
+
+    /// Has `write` build a claimed message in its place, publishes it, and wakes a receiver if the claim said so.
+    ///
+    /// If `write` panics, or what it returns is something else than what it was given, the receiver will pass the
+    /// position by, which gives its capacity back.
+    ///
+    /// # Safety
+    /// As [`publish`](Self::publish).
+    pub(crate) unsafe fn publish_in_place(
+        &self,
+        position: u64,
+        wake: bool,
+        write: impl for<'s> FnOnce(&'s mut MaybeUninit<T>) -> &'s mut T,
+    ) {
+        // SAFETY: claimed, and published below.
+        let slots = unsafe { self.ring.slots_of_claim(position) };
+        let place = slots.place(position);
+        let mut panics = FirstPanic::new();
+        let mut written = false;
+        panics.catch(|| {
+            // SAFETY: the claim makes this thread the only one to touch the place, until the stamp is set.
+            let message = write(unsafe { &mut *place });
+            // Whoever has a reference to a message there has written one there.
+            let here = std::ptr::from_mut(message).cast() == place;
+            assert!(here, "what `write` returns is not the message in the slot");
+            written = true;
+        });
+        // SAFETY: claimed; a message is there if it says so.
+        unsafe { slots.publish_written(position, written) };
+        if wake {
+            // SAFETY: the claim saw PARKED.
+            panics.catch(|| unsafe { self.wake_for_one() });
+        }
+        panics.resume("building a message");
     }
 
     /// Wakes a receiver for one message.

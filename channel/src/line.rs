@@ -19,6 +19,9 @@ pub(crate) fn show(to: &AtomicU32, count: usize) {
     }
 }
 
+/// A node, and the one behind it.
+type PlainFirst<T> = (NonNull<Waiter<T>>, Option<NonNull<Waiter<T>>>);
+
 /// The list, whose methods are called under its lock.
 pub(crate) struct Line<T> {
     head: Option<NonNull<Waiter<T>>>,
@@ -228,7 +231,7 @@ impl<T> Line<T> {
     /// The first waiter and the one behind it, if the first is a send, its task is none of those that are
     /// watched, and nobody in the line is passed over.
     #[inline]
-    pub(crate) fn plain_first(&self) -> Option<(NonNull<Waiter<T>>, Option<NonNull<Waiter<T>>>)> {
+    pub(crate) fn plain_first(&self) -> Option<PlainFirst<T>> {
         let first = self.first?;
         if self.granted + self.lapsed > 0 {
             return None;

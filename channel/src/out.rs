@@ -89,6 +89,20 @@ impl<T> Out<T> for Result<T, TryRecvError> {
     }
 }
 
+impl<T> Out<T> for Option<T> {
+    #[inline(always)]
+    unsafe fn fill(&mut self, from: *const T) {
+        // SAFETY: handed on.
+        let filled = Some(unsafe { ptr::read(from) });
+        // SAFETY: a reference can be written to; what is overwritten is no message.
+        unsafe { ptr::write(self, filled) };
+    }
+
+    fn take_back(&mut self) -> Option<T> {
+        self.take()
+    }
+}
+
 /// At the end of a buffer.
 impl<T> Out<T> for Vec<T> {
     #[inline]
@@ -105,7 +119,6 @@ impl<T> Out<T> for Vec<T> {
 }
 
 /// The message is looked at where it is.
-#[expect(dead_code, reason = "for receives in place")]
 pub(crate) struct InPlace;
 
 impl<T> Out<T> for InPlace {

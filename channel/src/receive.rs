@@ -14,7 +14,7 @@ use crate::chan::Chan;
 use crate::error::TryRecvError;
 use crate::flavor::{Flavor, Mpsc};
 use crate::gate::{CLOSED, POSITION_MASK, Word};
-use crate::out::{Out, Returned};
+use crate::out::{InPlace, Out, Returned};
 use crate::ring::{Found, NOWHERE, Ring, Slots};
 use crate::waiter::{Status, Wants};
 
@@ -108,6 +108,12 @@ impl<T> Cursor<T> {
     unsafe fn receive_into<O: Out<T>>(&mut self, chan: &Arc<Chan<T, Mpsc>>, out: &mut O) {
         // SAFETY: handed on; the head moves on.
         self.slots.with(self.head, |from| unsafe { out.fill(from) });
+        self.advance_and_release(chan, out);
+    }
+
+    /// The message at the head is in `out`, or gone: moves the head on, and sees to those who wait for its slot.
+    #[inline(always)]
+    fn advance_and_release<O: Out<T>>(&mut self, chan: &Arc<Chan<T, Mpsc>>, out: &mut O) {
         self.advance(chan);
         if !chan.rx.waiting.load(Ordering::Relaxed) {
             if defer_fence(chan) {
@@ -149,6 +155,10 @@ impl<T> Cursor<T> {
                 }
                 // SAFETY: seen just now.
                 Found::Withdrawn => unsafe { self.discard(chan) },
+                Found::Void => {
+                    self.advance(chan);
+                    chan.fence_and_release();
+                }
                 Found::Nothing if self.enter_slots(chan) => {}
                 Found::Nothing => {
                     if let Some(took) = self.take_beyond_ring(chan, out) {
@@ -362,6 +372,50 @@ impl<T> Cursor<T> {
             }
             None => FromLine::Nothing,
         }
+    }
+
+    /// Where the message is that [`take`](Self::take) has found with [`InPlace`](crate::out::InPlace).
+    pub(crate) fn front(&self) -> *mut T {
+        match &self.stash {
+            Some(stash) => (&raw const *stash.value).cast_mut(),
+            None => self.slots.with(self.head, <*const T>::cast_mut),
+        }
+    }
+
+    /// Moves it out.
+    ///
+    /// # Safety
+    /// It is there: that was the last that was done with the cursor.
+    pub(crate) unsafe fn take_front(&mut self, chan: &Arc<Chan<T, Mpsc>>) -> T {
+        let mut out = None;
+        if self.stash.is_some() {
+            let _ = self.take_beyond_ring(chan, &mut out);
+        } else {
+            // SAFETY: handed on. (It may have been withdrawn meanwhile, but has been received already.)
+            unsafe { self.receive_into(chan, &mut out) };
+        }
+        match out {
+            Some(value) => value,
+            None => unreachable!("it was there"),
+        }
+    }
+
+    /// Drops it where it is.
+    ///
+    /// # Safety
+    /// As [`take_front`](Self::take_front).
+    pub(crate) unsafe fn drop_front(&mut self, chan: &Arc<Chan<T, Mpsc>>) {
+        let mut panics = FirstPanic::new();
+        let front = self.front();
+        // SAFETY: handed on; it is passed, or forgotten, below.
+        panics.catch(|| unsafe { ptr::drop_in_place(front) });
+        if let Some(stash) = self.stash.take() {
+            // The message in it has been dropped.
+            self.head = stash.head;
+        } else {
+            panics.catch(|| self.advance_and_release(chan, &mut InPlace));
+        }
+        panics.resume("dropping a message");
     }
 
     /// Waits for the message that is being written at the head. Only a thread that has lost its core

@@ -42,8 +42,9 @@ pub(crate) enum News {
 /// What a look at the queue found.
 pub(crate) enum Taken<T> {
     Value(T),
-    /// A message that its sender has withdrawn: to be dropped after the lock.
-    Withdrawn(T),
+    /// A message that its sender has withdrawn: to be dropped after the lock. Or a position that no message has
+    /// come to.
+    Withdrawn(Option<T>),
     /// Nothing, and more can come.
     Empty,
     /// A sender is between its claim and the end of its write.

@@ -11,13 +11,14 @@ use std::process::ExitCode;
 use std::task::Poll;
 use std::time::Duration;
 
+use wakerun_channel::error::TrySendError;
 use wakerun_channel::{mpmc, mpsc, unbounded};
 
 /// Does its operation so many times.
 type Kernel = fn(usize);
 
 /// The kernels by name.
-const KERNELS: [(&str, Kernel); 17] = [
+const KERNELS: [(&str, Kernel); 19] = [
     ("try_send+try_recv", |n| in_task(try_pair(n))),
     ("send+recv", |n| in_task(async_pair(n))),
     ("try_send+try_recv, no runtime", |n| {
@@ -50,6 +51,10 @@ const KERNELS: [(&str, Kernel); 17] = [
     ("try_send to a full channel, 1 KiB", |n| {
         in_task(large_refused(n));
     }),
+    ("reserve+send_with+recv_ref, 1 KiB", |n| {
+        in_task(large_in_place(n));
+    }),
+    ("send+recv, capacity 10,000", |n| in_task(block_pair(n))),
 ];
 
 /// A large message: 1 KiB, all of it written, of which the receiver looks at both ends.
@@ -109,7 +114,8 @@ async fn large_try_pair(n: usize) {
     let (tx, mut rx) = mpsc::channel(64);
     for i in 0..n {
         assert!(tx.try_send(Large::new(i)).is_ok());
-        assert_eq!(rx.try_recv().ok().map(|large| large.number()), Some(i));
+        // By reference: the loop moves nothing.
+        assert!(matches!(&rx.try_recv(), Ok(large) if large.number() == i));
     }
 }
 
@@ -117,7 +123,7 @@ async fn large_pair(n: usize) {
     let (tx, mut rx) = mpsc::channel(64);
     for i in 0..n {
         assert!(tx.send(Large::new(i)).await.is_ok());
-        assert_eq!(rx.recv().await.map(|large| large.number()), Some(i));
+        assert!(matches!(&rx.recv().await, Some(large) if large.number() == i));
     }
 }
 
@@ -125,7 +131,25 @@ async fn large_permit_pair(n: usize) {
     let (tx, mut rx) = mpsc::channel(64);
     for i in 0..n {
         assert!(tx.reserve().await.unwrap().send(Large::new(i)).is_ok());
-        assert_eq!(rx.recv().await.map(|large| large.number()), Some(i));
+        assert!(matches!(&rx.recv().await, Some(large) if large.number() == i));
+    }
+}
+
+async fn large_in_place(n: usize) {
+    let (tx, mut rx) = mpsc::channel(64);
+    for i in 0..n {
+        let permit = tx.reserve().await.unwrap();
+        assert!(permit.send_with(|| Large::new(i)).is_ok());
+        assert!(matches!(&rx.recv_ref().await, Some(large) if large.number() == i));
+    }
+}
+
+/// The slots are in blocks.
+async fn block_pair(n: usize) {
+    let (tx, mut rx) = mpsc::channel(10_000);
+    for i in 0..n {
+        tx.send(i).await.unwrap();
+        assert_eq!(rx.recv().await, Some(i));
     }
 }
 
@@ -133,8 +157,8 @@ async fn large_refused(n: usize) {
     let (tx, _rx) = mpsc::channel(1);
     assert!(tx.try_send(Large::new(0)).is_ok());
     for i in 0..n {
-        let refused = tx.try_send(Large::new(i)).err();
-        assert_eq!(refused.map(|error| error.into_inner().number()), Some(i));
+        let refused = tx.try_send(Large::new(i));
+        assert!(matches!(&refused, Err(TrySendError::Full(large)) if large.number() == i));
     }
 }
 
@@ -154,7 +178,7 @@ fn large_funnel(n: usize) {
     drop(tx);
     let receiver = runtime.spawn(async move {
         let mut sum = 0;
-        while let Some(large) = rx.recv().await {
+        while let Some(large) = &rx.recv().await {
             sum += large.number();
         }
         sum

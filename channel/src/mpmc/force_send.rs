@@ -63,7 +63,7 @@ impl<T> Sender<T> {
                     unsafe { chan.publish(position, wake, value) };
                     return Ok(match oldest {
                         Some(Message::Value(value)) => Some(value),
-                        Some(Message::Withdrawn(_)) | None => None,
+                        Some(Message::Withdrawn(_) | Message::Void) | None => None,
                     });
                 }
                 Evicted::Unpublished => chan.wait_published(),

@@ -136,7 +136,8 @@ impl<T> Source for Chan<T, Mpmc> {
                 }
                 return match message {
                     Message::Value(value) => Taken::Value(value),
-                    Message::Withdrawn(value) => Taken::Withdrawn(value),
+                    Message::Withdrawn(value) => Taken::Withdrawn(Some(value)),
+                    Message::Void => Taken::Withdrawn(None),
                 };
             }
             let word = self.gate.load();
@@ -294,7 +295,8 @@ impl<T> Chan<T, Mpmc> {
             let mut after = After::default();
             let taken = self.take(&mut self.lock(), &mut after);
             match taken {
-                Taken::Value(value) | Taken::Withdrawn(value) => panics.catch(|| drop(value)),
+                Taken::Value(value) => panics.catch(|| drop(value)),
+                Taken::Withdrawn(value) => panics.catch(|| drop(value)),
                 // Nobody claims any more; some may still write what they have claimed.
                 Taken::Unpublished => self.wait_published(),
                 Taken::Empty | Taken::End => break,

@@ -1,7 +1,7 @@
 //! The receiving handle.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -12,11 +12,12 @@ use wakerun::panics::FirstPanic;
 use wakerun::sync::atomic::Ordering;
 use wakerun::time::Instant;
 
-use super::{Recv, RecvMany};
+use super::{Recv, RecvMany, RecvRef};
 use crate::chan::Chan;
 use crate::error::{RecvTimeoutError, TryRecvError};
 use crate::flavor::Mpsc;
 use crate::gate::{CLOSED, RX_GONE};
+use crate::out::InPlace;
 use crate::receive::{Cursor, Took};
 
 /// Receives messages in the order in which they were sent.
@@ -32,8 +33,8 @@ use crate::receive::{Cursor, Took};
 /// assert!(tx.try_send(3).unwrap_err().is_closed());
 /// ```
 pub struct Receiver<T> {
-    chan: Arc<Chan<T, Mpsc>>,
-    cursor: Cursor<T>,
+    pub(super) chan: Arc<Chan<T, Mpsc>>,
+    pub(super) cursor: Cursor<T>,
 }
 
 // SAFETY: the receiver takes `T`s that senders have moved in.
@@ -152,6 +153,59 @@ impl<T> Receiver<T> {
     #[inline]
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         self.cursor.try_recv(&self.chan)
+    }
+
+    /// Receives the next message where it is; `None` when the channel has ended. See [`RecvRef`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses no message.
+    ///
+    /// ```
+    /// # wakerun::block_on(async {
+    /// let (tx, mut rx) = wakerun_channel::mpsc::channel(1);
+    /// tx.send([1_u64; 512]).await.unwrap();
+    /// drop(tx);
+    /// assert_eq!(rx.recv_ref().await.unwrap().iter().sum::<u64>(), 512);
+    /// assert!(rx.recv_ref().await.is_none());
+    /// # });
+    /// ```
+    pub async fn recv_ref(&mut self) -> Option<RecvRef<'_, T>> {
+        let found = poll_fn(|cx| self.poll_front(cx)).await;
+        // SAFETY: found just now.
+        (found == Took::Message).then(|| unsafe { RecvRef::new(self) })
+    }
+
+    /// Looks for the next message, and leaves it where it is.
+    fn poll_front(&mut self, cx: &mut Context<'_>) -> Poll<Took> {
+        self.cursor.poll_into(&self.chan, cx, &mut InPlace)
+    }
+
+    /// The poll form of [`recv_ref`](Self::recv_ref).
+    pub fn poll_recv_ref(&mut self, cx: &mut Context<'_>) -> Poll<Option<RecvRef<'_, T>>> {
+        let found = std::task::ready!(self.poll_front(cx));
+        // SAFETY: found just now.
+        Poll::Ready((found == Took::Message).then(|| unsafe { RecvRef::new(self) }))
+    }
+
+    /// Receives the next message where it is, if it is there. See [`RecvRef`], and
+    /// [`try_recv`](Self::try_recv).
+    ///
+    /// # Errors
+    /// As [`try_recv`](Self::try_recv).
+    ///
+    /// ```
+    /// let (tx, mut rx) = wakerun_channel::mpsc::channel(1);
+    /// tx.try_send([1_u64; 512]).unwrap();
+    /// assert_eq!(rx.try_recv_ref().unwrap()[511], 1);
+    /// assert!(rx.try_recv_ref().is_err());
+    /// ```
+    pub fn try_recv_ref(&mut self) -> Result<RecvRef<'_, T>, TryRecvError> {
+        match self.cursor.take_now(&self.chan, &mut InPlace) {
+            // SAFETY: found just now.
+            Took::Message => Ok(unsafe { RecvRef::new(self) }),
+            Took::End => Err(TryRecvError::Disconnected),
+            Took::Empty | Took::Unpublished => Err(TryRecvError::Empty),
+        }
     }
 
     /// Receives the next message, blocking the thread. For plain threads.

@@ -85,7 +85,7 @@ impl<T> Blocks<T> {
 
     #[inline(always)]
     fn entry(&self, position: u64) -> &Entry<T> {
-        let index = position as usize / Self::LEN & (self.directory.len() - 1);
+        let index = (position as usize / Self::LEN) & (self.directory.len() - 1);
         &self.directory[index]
     }
 
@@ -177,8 +177,10 @@ impl<T> Blocks<T> {
     /// # Safety
     /// It comes from [`remove`](Self::remove).
     pub(super) unsafe fn recycle(&self, block: *mut Value<T>) {
+        // SAFETY: taken away, and the caller's.
+        let slots = unsafe { self.slots(block) };
         // SAFETY: nobody uses it any more.
-        unsafe { self.slots(block).reset() };
+        unsafe { slots.reset() };
         self.keep(block);
     }
 
@@ -192,8 +194,10 @@ impl<T> Blocks<T> {
             Ordering::Relaxed,
         );
         if kept.is_err() {
+            // SAFETY: the caller's.
+            let slots = unsafe { self.slots(block) };
             // SAFETY: nobody else knows it.
-            unsafe { self.slots(block).free() };
+            unsafe { slots.free() };
         }
     }
 
@@ -218,8 +222,10 @@ impl<T> Drop for Blocks<T> {
         for entry in self.directory.iter().chain([&self.spare]) {
             let block = entry.load(Ordering::Relaxed);
             if !block.is_null() {
+                // SAFETY: there it is.
+                let slots = unsafe { self.slots(block) };
                 // SAFETY: the channel is gone, and nobody uses its blocks.
-                unsafe { self.slots(block).free() };
+                unsafe { slots.free() };
             }
         }
     }

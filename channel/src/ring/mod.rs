@@ -6,6 +6,7 @@
 //! | this lap's | a message | the receiver, when its head is `p` |
 //! | this lap's + DEPOSITED | a message that its sender may still withdraw | the receiver, likewise |
 //! | this lap's + DEPOSITED + WITHDRAWN | a message to be discarded | the receiver, likewise |
+//! | this lap's + VOID | no message: who would have built it there has panicked | nobody |
 //!
 //! A lap is one time round the ring; every slot is used once in each, so two values that take turns
 //! tell a lap from the one before.
@@ -42,6 +43,8 @@ pub(crate) enum Found {
     Message,
     /// A message whose sender was dropped before it knew that it was accepted.
     Withdrawn,
+    /// A position that no message came to.
+    Void,
 }
 
 /// A message as the receiver finds it.
@@ -49,6 +52,8 @@ pub(crate) enum Message<T> {
     Value(T),
     /// Its sender was dropped before it knew that the message was accepted.
     Withdrawn(T),
+    /// None came to this position.
+    Void,
 }
 
 /// Memory in the channel for a small message, if it is for one at a time.
@@ -176,6 +181,19 @@ impl<T> Ring<T> {
         unsafe { self.put_from(position, true, from) };
     }
 
+    /// The slots for a message that is written in its place.
+    ///
+    /// # Safety
+    /// The caller has claimed `position`; they are good until it publishes it.
+    #[inline]
+    pub(crate) unsafe fn slots_of_claim(&self, position: u64) -> Slots<T> {
+        match self.blocks() {
+            None => self.slots,
+            // SAFETY: handed on.
+            Some(blocks) => unsafe { blocks.obtain(position) },
+        }
+    }
+
     /// # Safety
     /// As [`publish_from`](Self::publish_from).
     #[inline(always)]
@@ -246,8 +264,10 @@ impl<T> Ring<T> {
         // SAFETY: the receiver's.
         let slots = unsafe { self.slots_at(position) };
         let found = slots.look(position);
-        if found == Found::Nothing {
-            return None;
+        match found {
+            Found::Nothing => return None,
+            Found::Void => return Some(Message::Void),
+            Found::Message | Found::Withdrawn => {}
         }
         // SAFETY: found just now, by the receiver, who moves its head.
         let value = slots.with(position, |from| unsafe { std::ptr::read(from) });
@@ -359,6 +379,7 @@ mod tests {
         Some(match message {
             Message::Value(value) => (value, true),
             Message::Withdrawn(value) => (value, false),
+            Message::Void => return None,
         })
     }
 

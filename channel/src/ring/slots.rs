@@ -14,6 +14,7 @@ const EVEN_LAP: u8 = 1;
 const ODD_LAP: u8 = 2;
 const DEPOSITED: u8 = 4;
 const WITHDRAWN: u8 = 8;
+const VOID: u8 = 16;
 
 /// A place for a message.
 pub(super) type Value<T> = UnsafeCell<MaybeUninit<T>>;
@@ -71,13 +72,16 @@ impl<T> Slots<T> {
         // A model's cells are no plain memory. Of real ones, anything is a valid `MaybeUninit`.
         #[cfg(wakerun_loom)]
         for index in 0..len {
-            let value = UnsafeCell::new(MaybeUninit::uninit());
-            // SAFETY: inside, and not shared yet.
-            unsafe { slots.values.add(index).write(value) };
+            // SAFETY: inside.
+            let value = unsafe { slots.values.add(index) };
+            // SAFETY: not shared yet.
+            unsafe { value.write(UnsafeCell::new(MaybeUninit::uninit())) };
         }
         for index in 0..len {
-            // SAFETY: as above.
-            unsafe { slots.stamps.add(index).write(AtomicU8::new(0)) };
+            // SAFETY: inside.
+            let stamp = unsafe { slots.stamps.add(index) };
+            // SAFETY: not shared yet.
+            unsafe { stamp.write(AtomicU8::new(0)) };
         }
         Some(slots)
     }
@@ -89,10 +93,14 @@ impl<T> Slots<T> {
     pub(super) unsafe fn free(self) {
         #[cfg(wakerun_loom)]
         for index in 0..self.len() {
-            // SAFETY: inside, and dropped once.
-            unsafe { ptr::drop_in_place(self.values.add(index)) };
+            // SAFETY: inside; here and below.
+            let value = unsafe { self.values.add(index) };
             // SAFETY: as above.
-            unsafe { ptr::drop_in_place(self.stamps.add(index)) };
+            let stamp = unsafe { self.stamps.add(index) };
+            // SAFETY: dropped once; here and below.
+            unsafe { ptr::drop_in_place(value) };
+            // SAFETY: as above.
+            unsafe { ptr::drop_in_place(stamp) };
         }
         if let Some((layout, _)) = Self::layout(self.len()) {
             // SAFETY: allocated with this layout.
@@ -106,10 +114,8 @@ impl<T> Slots<T> {
     /// Nobody else uses them.
     pub(super) unsafe fn reset(self) {
         for index in 0..self.len() {
-            // SAFETY: there are so many stamps.
-            let stamp = unsafe { &*self.stamps.add(index) };
             // Relaxed: handed over with the slots.
-            stamp.store(0, Ordering::Relaxed);
+            self.stamp_cell(index as u64).store(0, Ordering::Relaxed);
         }
     }
 
@@ -160,20 +166,24 @@ impl<T> Slots<T> {
     /// Whether a slot's stamp says that the message of this position is there.
     #[inline(always)]
     fn is_of(&self, found: u8, position: u64) -> bool {
-        found & !(DEPOSITED | WITHDRAWN) == self.stamp(position) && position != NOWHERE
+        found & !(DEPOSITED | WITHDRAWN | VOID) == self.stamp(position) && position != NOWHERE
     }
 
     #[inline(always)]
     fn stamp_cell(&self, position: u64) -> &AtomicU8 {
         // SAFETY: there are `mask + 1` stamps.
-        unsafe { &*self.stamps.add(self.index(position)) }
+        let stamp = unsafe { self.stamps.add(self.index(position)) };
+        // SAFETY: there, and shared.
+        unsafe { &*stamp }
     }
 
     #[inline(always)]
     fn value_cell(&self, position: u64) -> &Value<T> {
         debug_assert!(!self.is_vacant());
         // SAFETY: there are `mask + 1` values.
-        unsafe { &*self.values.add(self.index(position)) }
+        let value = unsafe { self.values.add(self.index(position)) };
+        // SAFETY: there, and shared as a cell.
+        unsafe { &*value }
     }
 
     /// Writes a message and publishes it.
@@ -204,6 +214,21 @@ impl<T> Slots<T> {
         self.set_stamp(position, if deposited { DEPOSITED } else { 0 });
     }
 
+    /// Where the message of `position` is to be written, before [`publish_written`](Self::publish_written). For
+    /// the one who has claimed it.
+    pub(crate) fn place(&self, position: u64) -> *mut MaybeUninit<T> {
+        self.value_cell(position).with_mut(|place| place)
+    }
+
+    /// Publishes a message that has been written, or, without one, that none will come.
+    ///
+    /// # Safety
+    /// The caller has claimed `position`, which is in these slots, and publishes it once; if `written`, a message is
+    /// there.
+    pub(crate) unsafe fn publish_written(&self, position: u64, written: bool) {
+        self.set_stamp(position, if written { 0 } else { VOID });
+    }
+
     /// Tells that the message of `position` is there.
     #[inline(always)]
     fn set_stamp(&self, position: u64, flag: u8) {
@@ -218,10 +243,12 @@ impl<T> Slots<T> {
         let found = self.stamp_cell(position).load(Ordering::Acquire);
         if !self.is_of(found, position) {
             Found::Nothing
-        } else if found & WITHDRAWN == 0 {
+        } else if found & (WITHDRAWN | VOID) == 0 {
             Found::Message
-        } else {
+        } else if found & VOID == 0 {
             Found::Withdrawn
+        } else {
+            Found::Void
         }
     }
 
