@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 use std::task::Waker;
 
-use wakerun::sync::atomic::{AtomicUsize, Ordering};
+use wakerun::sync::atomic::{AtomicU32, Ordering};
 use wakerun::wake;
 
 use crate::waiter::{Links, Mark, Status, Waiter, Wants};
@@ -12,11 +12,15 @@ use crate::waiter::{Links, Mark, Status, Waiter, Wants};
 ///
 /// A load is cheaper than making a line of the cache dirty; all changes are made under the lock.
 #[inline]
-pub(crate) fn show(to: &AtomicUsize, count: usize) {
+pub(crate) fn show(to: &AtomicU32, count: usize) {
+    let count = count as u32;
     if to.load(Ordering::Relaxed) != count {
         to.store(count, Ordering::Release);
     }
 }
+
+/// A node, and the one behind it.
+type PlainFirst<T> = (NonNull<Waiter<T>>, Option<NonNull<Waiter<T>>>);
 
 /// The list, whose methods are called under its lock.
 pub(crate) struct Line<T> {
@@ -28,12 +32,12 @@ pub(crate) struct Line<T> {
     /// The ticket of the first waiter that [`is_new_first`](Self::is_new_first) was last asked about.
     seen_first: u64,
     /// Nodes marked granted or due.
-    granted: usize,
+    granted: u32,
     /// Nodes marked due.
-    due: usize,
-    lapsed: usize,
+    due: u32,
+    lapsed: u32,
     /// Nodes of tasks of ours.
-    own: usize,
+    own: u32,
 }
 
 // SAFETY: the nodes hold messages and wakers, which may move between threads; they are reached
@@ -62,17 +66,17 @@ impl<T> Line<T> {
 
     /// How many grants are unclaimed here.
     pub(crate) fn granted(&self) -> usize {
-        self.granted
+        self.granted as usize
     }
 
     /// How many of them anybody may have who wants them.
     pub(crate) fn due(&self) -> usize {
-        self.due
+        self.due as usize
     }
 
     /// How many nodes belong to tasks of ours.
     pub(crate) fn own(&self) -> usize {
-        self.own
+        self.own as usize
     }
 
     /// The first waiter and what it wants.
@@ -166,7 +170,7 @@ impl<T> Line<T> {
     ) {
         let prev = self.tail.replace(node);
         self.next_ticket += 1;
-        self.own += usize::from(own);
+        self.own += u32::from(own);
         let filled = Links {
             prev,
             next: None,
@@ -227,7 +231,7 @@ impl<T> Line<T> {
     /// The first waiter and the one behind it, if the first is a send, its task is none of those that are
     /// watched, and nobody in the line is passed over.
     #[inline]
-    pub(crate) fn plain_first(&self) -> Option<(NonNull<Waiter<T>>, Option<NonNull<Waiter<T>>>)> {
+    pub(crate) fn plain_first(&self) -> Option<PlainFirst<T>> {
         let first = self.first?;
         if self.granted + self.lapsed > 0 {
             return None;
@@ -322,15 +326,15 @@ impl<T> Line<T> {
     }
 
     fn count(&mut self, mark: Mark) {
-        self.granted += usize::from(matches!(mark, Mark::Granted { .. } | Mark::Due));
-        self.due += usize::from(mark == Mark::Due);
-        self.lapsed += usize::from(mark == Mark::Lapsed);
+        self.granted += u32::from(matches!(mark, Mark::Granted { .. } | Mark::Due));
+        self.due += u32::from(mark == Mark::Due);
+        self.lapsed += u32::from(mark == Mark::Lapsed);
     }
 
     fn uncount(&mut self, mark: Mark) {
-        self.granted -= usize::from(matches!(mark, Mark::Granted { .. } | Mark::Due));
-        self.due -= usize::from(mark == Mark::Due);
-        self.lapsed -= usize::from(mark == Mark::Lapsed);
+        self.granted -= u32::from(matches!(mark, Mark::Granted { .. } | Mark::Due));
+        self.due -= u32::from(mark == Mark::Due);
+        self.lapsed -= u32::from(mark == Mark::Lapsed);
     }
 
     /// Changes the mark of a node, and the status that its future reads.
@@ -492,8 +496,8 @@ impl<T> Line<T> {
     pub(crate) unsafe fn set_own(&mut self, node: NonNull<Waiter<T>>, own: bool) {
         // SAFETY: handed on.
         let was_own = unsafe { Self::with(node, |links| std::mem::replace(&mut links.own, own)) };
-        self.own -= usize::from(was_own);
-        self.own += usize::from(own);
+        self.own -= u32::from(was_own);
+        self.own += u32::from(own);
     }
 
     /// Whether a node's waker wakes what `waker` wakes.

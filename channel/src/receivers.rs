@@ -24,7 +24,7 @@ use std::task::Waker;
 
 use wakerun::lock::LockGuard;
 use wakerun::panics::FirstPanic;
-use wakerun::sync::atomic::{AtomicUsize, Ordering};
+use wakerun::sync::atomic::{AtomicU32, Ordering};
 use wakerun::wake::{Batch, Place, PollWatch, Poller};
 
 use crate::line::{Line, show};
@@ -42,8 +42,9 @@ pub(crate) enum News {
 /// What a look at the queue found.
 pub(crate) enum Taken<T> {
     Value(T),
-    /// A message that its sender has withdrawn: to be dropped after the lock.
-    Withdrawn(T),
+    /// A message that its sender has withdrawn: to be dropped after the lock. Or a position that no message has
+    /// come to.
+    Withdrawn(Option<T>),
     /// Nothing, and more can come.
     Empty,
     /// A sender is between its claim and the end of its write.
@@ -55,15 +56,15 @@ pub(crate) enum Taken<T> {
 /// Copies of the line's counts, for looking at without the lock.
 #[derive(Debug)]
 pub(crate) struct Counts {
-    granted: AtomicUsize,
-    own: AtomicUsize,
+    granted: AtomicU32,
+    own: AtomicU32,
 }
 
 impl Counts {
     pub(crate) fn new() -> Self {
         Self {
-            granted: AtomicUsize::new(0),
-            own: AtomicUsize::new(0),
+            granted: AtomicU32::new(0),
+            own: AtomicU32::new(0),
         }
     }
 

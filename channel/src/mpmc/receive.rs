@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use wakerun::lock::{Lock, LockGuard};
 use wakerun::panics::FirstPanic;
-use wakerun::sync::atomic::{AtomicUsize, Ordering, fence};
+use wakerun::sync::atomic::{AtomicU32, Ordering, fence};
 use wakerun::wake::{self, Batch, Place};
 
 use crate::chan::Chan;
@@ -19,7 +19,7 @@ use crate::gate::{CLOSED, POSITION_MASK};
 use crate::line::Line;
 use crate::receive::{defer_fence, may_have_ended, wait_until};
 use crate::receivers::{Counts, InHand, Source, Taken};
-use crate::ring::Message;
+use crate::ring::{Left, Message, Ring};
 use crate::serving::Served;
 use crate::waiter::{Status, Wants};
 
@@ -28,30 +28,33 @@ pub(crate) struct Receivers<T> {
     state: Lock<State<T>>,
     counts: Counts,
     /// Strong receivers.
-    pub(super) strong: AtomicUsize,
-    pub(super) weak: AtomicUsize,
+    pub(super) strong: AtomicU32,
+    pub(super) weak: AtomicU32,
 }
 
 /// What the receivers' lock guards.
 pub(crate) struct State<T> {
     /// The next position; the head in the channel is a copy for the senders.
     pub(super) head: u64,
+    /// A copy of the channel's, apart from what senders write.
+    ring: Ring<T>,
     /// Messages that were taken when a foreign waker panicked: they are received next.
     stash: VecDeque<T>,
     line: Line<()>,
 }
 
 impl<T> Receivers<T> {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(ring: Ring<T>) -> Self {
         Self {
             state: Lock::new(State {
                 head: 0,
+                ring,
                 stash: VecDeque::new(),
                 line: Line::new(),
             }),
             counts: Counts::new(),
-            strong: AtomicUsize::new(1),
-            weak: AtomicUsize::new(0),
+            strong: AtomicU32::new(1),
+            weak: AtomicU32::new(0),
         }
     }
 }
@@ -122,7 +125,7 @@ impl<T> Source for Chan<T, Mpmc> {
         }
         loop {
             // SAFETY: whoever has the lock is the receiver, and the head moves on below.
-            if let Some(message) = unsafe { self.ring.take(state.head) } {
+            if let Some(message) = unsafe { state.ring.take(state.head) } {
                 self.advance(state);
                 if self.rx.waiting.load(Ordering::Relaxed) {
                     let mut line = self.line.lock();
@@ -133,12 +136,13 @@ impl<T> Source for Chan<T, Mpmc> {
                 }
                 return match message {
                     Message::Value(value) => Taken::Value(value),
-                    Message::Withdrawn(value) => Taken::Withdrawn(value),
+                    Message::Withdrawn(value) => Taken::Withdrawn(Some(value)),
+                    Message::Void => Taken::Withdrawn(None),
                 };
             }
             let word = self.gate.load();
             if word.tail() != state.head {
-                if self.ring.is_published(state.head) {
+                if state.ring.is_published(state.head) {
                     continue;
                 }
                 return Taken::Unpublished;
@@ -202,9 +206,9 @@ impl<T> Source for Chan<T, Mpmc> {
 
     fn wait_published(&self) {
         wait_until(|| {
-            // A hint: another receiver may move on meanwhile.
-            let head = self.rx.head.load(Ordering::Acquire);
-            self.gate.load().tail() == head || self.ring.is_published(head)
+            // Under the lock, since a receiver that moves on may take a block with it that is looked at.
+            let state = self.lock();
+            self.gate.load().tail() == state.head || state.ring.is_published(state.head)
         });
     }
 
@@ -220,9 +224,36 @@ impl<T> Source for Chan<T, Mpmc> {
 
 impl<T> Chan<T, Mpmc> {
     pub(super) fn advance(&self, state: &mut State<T>) {
+        if self.advance_within_slots(state) {
+            return;
+        }
+        // SAFETY: under the receivers' lock.
+        unsafe { self.leave_slots(state.head) };
+    }
+
+    /// [`advance`](Self::advance) under the line's lock, too. What comes back is for [`recycle`](Self::recycle),
+    /// without the lock.
+    pub(super) fn advance_in_line(
+        &self,
+        state: &mut State<T>,
+        line: &mut Line<T>,
+    ) -> Option<Left<T>> {
+        if self.advance_within_slots(state) {
+            return None;
+        }
+        // SAFETY: under the receivers' lock.
+        unsafe { self.leave_slots_in_line(state.head, line) }
+    }
+
+    /// `false`: the state's head is where other slots begin, and that of the channel has not been moved.
+    fn advance_within_slots(&self, state: &mut State<T>) -> bool {
         state.head = state.head.wrapping_add(1) & POSITION_MASK;
+        if state.head & state.ring.edge_mask() == 0 {
+            return false;
+        }
         // Release: the slot has been read before a sender that sees this writes to it again.
         self.rx.head.store(state.head, Ordering::Release);
+        true
     }
 
     /// The ring is empty and senders wait: takes the message of the first one straight out of the
@@ -264,7 +295,8 @@ impl<T> Chan<T, Mpmc> {
             let mut after = After::default();
             let taken = self.take(&mut self.lock(), &mut after);
             match taken {
-                Taken::Value(value) | Taken::Withdrawn(value) => panics.catch(|| drop(value)),
+                Taken::Value(value) => panics.catch(|| drop(value)),
+                Taken::Withdrawn(value) => panics.catch(|| drop(value)),
                 // Nobody claims any more; some may still write what they have claimed.
                 Taken::Unpublished => self.wait_published(),
                 Taken::Empty | Taken::End => break,

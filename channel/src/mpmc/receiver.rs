@@ -369,22 +369,22 @@ impl<T> Receiver<T> {
 
     /// How many receivers there are, this one among them. A snapshot.
     pub fn strong_count(&self) -> usize {
-        self.chan.rx.side.strong.load(Ordering::Relaxed)
+        self.chan.rx.side.strong.load(Ordering::Relaxed) as usize
     }
 
     /// How many weak receivers there are. A snapshot.
     pub fn weak_count(&self) -> usize {
-        self.chan.rx.side.weak.load(Ordering::Relaxed)
+        self.chan.rx.side.weak.load(Ordering::Relaxed) as usize
     }
 
     /// How many senders there are. A snapshot.
     pub fn sender_strong_count(&self) -> usize {
-        self.chan.senders.load(Ordering::Relaxed)
+        self.chan.senders.load(Ordering::Relaxed) as usize
     }
 
     /// How many weak senders there are. A snapshot.
     pub fn sender_weak_count(&self) -> usize {
-        self.chan.weak_senders.load(Ordering::Relaxed)
+        self.chan.weak_senders.load(Ordering::Relaxed) as usize
     }
 }
 

@@ -31,10 +31,12 @@
 
 mod receiver;
 mod recv;
+mod recv_ref;
 
 pub use crate::bounded::MAX_CAPACITY;
 pub use crate::error;
 pub use receiver::Receiver;
+pub use recv_ref::RecvRef;
 
 use recv::{Recv, RecvMany};
 

@@ -307,7 +307,7 @@ impl State {
     pub(crate) fn end_again(&self) {
         // The orderings are those of `end_pending`. A waker that found the task RUNNING has queued it
         // with this, too: one entry for both.
-        self.update(|now| (now - RUNNING | SCHEDULED, ()));
+        self.update(|now| ((now - RUNNING) | SCHEDULED, ()));
     }
 
     /// The output is in place (or the future is gone): the task is done.
