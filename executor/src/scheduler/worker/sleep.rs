@@ -45,6 +45,7 @@ impl Worker {
         // here: all of it runs before this worker is on the list of sleepers, or after it has left it.
         self.hooks.clear();
         self.forget_mean();
+        self.seen_spread.slept();
         self.shared.hooks.on_park();
         let rescued = if self.has_own_work() {
             None
