@@ -1,6 +1,6 @@
 //! Many receivers: taking messages under one lock.
 //!
-//! Whoever holds the receivers' lock is the one receiver of the protocols in `chan.rs` and `ring.rs`: it
+//! Whoever holds the receivers' lock is the one receiver of the protocols in `chan.rs` and `ring/`: it
 //! alone moves the head, and PARKED, which here announces that somebody waits, changes only under it. The
 //! lock is held for a copy of the message; if senders wait, their line is served in it, too (this lock
 //! first, then the line's).

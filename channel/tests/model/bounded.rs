@@ -198,7 +198,7 @@ fn send_or_build<S>(
     send: impl FnOnce(Tracked) -> Result<S, SendError<Tracked>>,
     build: impl FnOnce(&mut dyn FnMut() -> Tracked) -> Result<S, SendError<()>>,
 ) -> Result<(), Tracked> {
-    if message.id % 2 == 0 {
+    if message.id.is_multiple_of(2) {
         return send(message).map(drop).map_err(|error| error.0);
     }
     let mut message = Some(message);
