@@ -181,8 +181,6 @@ impl Seen {
             return;
         }
         let is_bad = self.wandered.get().saturating_mul(WANDERS) > polls;
-            eprintln!("window polls {} wandered {}", polls, self.wandered.get());
-        }
         self.begin_window(now);
         if !is_bad {
             self.bad.set(0);
