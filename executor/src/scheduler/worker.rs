@@ -5,7 +5,7 @@ mod sleep;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 
@@ -15,7 +15,7 @@ use super::phase::Turns;
 use super::remote::Remote;
 use super::ring::Ring;
 use super::spread::Seen;
-use super::worth::{UNKNOWN_MEAN_NS, worth_a_worker};
+use super::worth::{PAUSE, UNKNOWN_MEAN_NS, worth_a_worker, worth_many_wakes};
 use super::{Place, Shared, Tools};
 use crate::context::{self, PollGuard};
 use crate::driver::Wakes;
@@ -36,8 +36,14 @@ const INJECTOR_BATCH: usize = 64;
 const NEXT_IN_A_ROW: u32 = 3;
 /// Polls that are measured together; and, if they are short, between two readings of the clock.
 const POLLS_PER_READING: u32 = 32;
+/// Polls that are enough when nothing is known yet, or when they have taken long.
+const FEW_POLLS: u32 = 8;
+const LONG_MEASURE: Duration = Duration::from_millis(1);
 /// Polls before the first reading after a sleep; then twice as many each time.
 const FIRST_READING: u32 = 4;
+/// A sleep after which the polls of before say nothing about the next ones. Shorter ones are those of tasks that
+/// wait for each other.
+const LONG_SLEEP: Duration = Duration::from_millis(1);
 /// Time between two readings of the clock, if polls are long; and between two looks of a busy worker
 /// into the driver, which cost two microseconds each.
 const READING_PATIENCE_NS: u32 = 250_000;
@@ -61,9 +67,14 @@ pub(crate) struct Worker {
     /// Polls until the clock is read, of how many.
     until_reading: Cell<u32>,
     reading_step: Cell<u32>,
-    /// When the measure of polls began, if it has since this worker slept, and how many were counted.
+    /// Since when polls are measured, if they are; how many were counted, and the time of those before a sleep.
     measured_from: Cell<Option<Instant>>,
     measured: Cell<u32>,
+    measured_before: Cell<Duration>,
+    /// When this worker last woke another one.
+    last_notify: Cell<Option<Instant>>,
+    /// What the last measure gave.
+    last_mean: Cell<u32>,
     readings: Cell<u32>,
     /// This worker's looks into the driver.
     looks: drive::Looks,
@@ -99,6 +110,9 @@ impl Worker {
             reading_step: Cell::new(FIRST_READING),
             measured_from: Cell::new(None),
             measured: Cell::new(0),
+            measured_before: Cell::new(Duration::ZERO),
+            last_notify: Cell::new(None),
+            last_mean: Cell::new(UNKNOWN_MEAN_NS),
             readings: Cell::new(0),
             looks: drive::Looks::default(),
             searching: Cell::new(false),
@@ -196,7 +210,20 @@ impl Worker {
             return;
         }
         if worth_it || !idle.watched() || self.worth_helping() {
-            self.shared.notify_one();
+            self.notify_one();
+        }
+    }
+
+    /// Wakes a worker, if one sleeps. The system call is no part of the poll that makes it: if it were, tasks that
+    /// have been split apart once would count as long, since each of their polls wakes the other worker, and
+    /// would be worth the next wake.
+    #[cold]
+    fn notify_one(&self) {
+        let before = Instant::now();
+        self.last_notify.set(Some(before));
+        self.shared.notify_one();
+        if let Some(start) = self.measured_from.get() {
+            self.measured_from.set(Some(start + before.elapsed()));
         }
     }
 
@@ -206,7 +233,18 @@ impl Worker {
         if spread.is_on() {
             return self.ring.len() > 1;
         }
-        !spread.keeps_together() || worth_a_worker(self.ring.len(), self.remote().mean_ns())
+        if !spread.keeps_together() {
+            return true;
+        }
+        let (queued, mean) = (self.ring.len(), self.remote().mean_ns());
+        worth_a_worker(queued, mean) && (worth_many_wakes(queued, mean) || self.has_paused())
+    }
+
+    /// Whether this worker has woken none for its own work lately. Tasks that talk run slower when they are split up,
+    /// so that what they do looks worth the next wake; what the owner has done within the pause need not be helped.
+    fn has_paused(&self) -> bool {
+        let soon = |last: Instant| last.elapsed() < PAUSE;
+        !self.last_notify.get().is_some_and(soon)
     }
 
     // ---- taking tasks out
@@ -255,8 +293,12 @@ impl Worker {
         if !self.searching.replace(true) {
             self.shared.idle.start_searching();
         }
+        // The search is no part of a poll.
+        let before = Instant::now();
+        self.pause_measure(before);
         let task = self.take_injected().or_else(|| self.steal())?;
         self.stop_searching();
+        self.resume_measure(before, Instant::now());
         Some(task)
     }
 
@@ -274,7 +316,7 @@ impl Worker {
             || self.worth_helping()
             || (watch_wanted && !idle.watched())
         {
-            self.shared.notify_one();
+            self.notify_one();
         }
     }
 
@@ -304,8 +346,10 @@ impl Worker {
                 if stolen == 0 {
                     return None;
                 }
-                // What is true of the victim's tasks is true of those taken from it.
-                self.remote().set_mean_ns(victim.mean_ns());
+                // What is true of the victim's tasks is true of those taken from it; but if they talk to each other
+                // and wander between the two, a mistake must not wander with them.
+                let own = self.remote();
+                own.set_mean_ns(own.mean_ns().min(victim.mean_ns()));
                 self.ring.pop(false)
             })
     }
@@ -449,22 +493,23 @@ impl Worker {
         let mut step = self.reading_step.get() * 2;
         if let Some(start) = self.measured_from.get() {
             let polls = self.measured.get() + self.reading_step.get();
-            let time = now - start;
+            let time = self.measured_before.get() + (now - start);
             let mean = time.as_nanos() / u128::from(polls);
             let mean = u32::try_from(mean).unwrap_or(UNKNOWN_MEAN_NS - 1).max(1);
             step = step.min(READING_PATIENCE_NS / mean).max(1);
-            if polls >= POLLS_PER_READING {
+            if polls >= self.polls_wanted(time) {
+                // A worker that has lost its core for a while is no reason to split up tasks that talk: what counts
+                // as long has been so twice in a row.
+                let mean = mean.min(self.last_mean.replace(mean));
                 self.remote().set_mean_ns(mean);
                 let interval = (INJECTOR_PATIENCE_NS / mean).clamp(1, INJECTOR_INTERVAL);
                 self.injector_interval.set(interval);
-                self.measured_from.set(Some(now));
-                self.measured.set(0);
+                self.measure_from(now);
             } else {
                 self.measured.set(polls);
             }
         } else {
-            self.measured_from.set(Some(now));
-            self.measured.set(0);
+            self.measure_from(now);
         }
         // No further than the end of the measure.
         let step = step.min(POLLS_PER_READING - self.measured.get());
@@ -494,16 +539,60 @@ impl Worker {
             .seen_spread
             .look(&self.shared.spread, now, polls, queued)
         {
-            self.shared.notify_one();
+            self.notify_one();
         }
+    }
+
+    /// How many polls make a measure, if they have taken that time.
+    fn polls_wanted(&self, time: Duration) -> u32 {
+        let few = self.remote().mean_ns() == UNKNOWN_MEAN_NS || time >= LONG_MEASURE;
+        if few { FEW_POLLS } else { POLLS_PER_READING }
+    }
+
+    /// Begins a measure.
+    fn measure_from(&self, now: Instant) {
+        self.measured_from.set(Some(now));
+        self.measured.set(0);
+        self.measured_before.set(Duration::ZERO);
+    }
+
+    /// A sleep begins: its time is not that of polls.
+    fn pause_measure(&self, now: Instant) {
+        if let Some(start) = self.measured_from.take() {
+            let time = self.measured_before.get() + (now - start);
+            self.measured_before.set(time);
+            let polls = self.reading_step.get() - self.until_reading.get();
+            self.measured.set(self.measured.get() + polls);
+        }
+    }
+
+    /// A sleep that began then is over. After a short one the measure goes on, and the mean holds: tasks that talk
+    /// to each other over two workers sleep again and again, and if that made their polls count as unknown, they
+    /// would be worth two workers for ever.
+    fn resume_measure(&self, slept_from: Instant, now: Instant) {
+        if now - slept_from >= LONG_SLEEP {
+            self.forget_mean();
+            return;
+        }
+        self.measured_from.set(Some(now));
+        // No further than the end of the measure, to which it comes over many sleeps, too.
+        let left = self
+            .polls_wanted(Duration::ZERO)
+            .saturating_sub(self.measured.get());
+        let step = left.clamp(1, FIRST_READING);
+        self.reading_step.set(step);
+        self.until_reading.set(step);
     }
 
     /// Forgets what was measured: the next polls may be of another kind.
     fn forget_mean(&self) {
         self.measured_from.set(None);
+        self.measured.set(0);
+        self.measured_before.set(Duration::ZERO);
         self.until_reading.set(FIRST_READING);
         self.reading_step.set(FIRST_READING);
         self.injector_interval.set(UNMEASURED_INTERVAL);
+        self.last_mean.set(UNKNOWN_MEAN_NS);
         self.remote().set_mean_ns(UNKNOWN_MEAN_NS);
     }
 

@@ -247,7 +247,7 @@ impl Task {
                 // nobody else moves it out or drops it.
                 let waker = header
                     .join_waker
-                    .with(|waker| unsafe { (*waker).assume_init_read() });
+                    .with(|waker| unsafe { waker.cast::<Waker>().read() });
                 crate::panics::report("a join waker", || {
                     crate::wake::wake_owned(waker, Place::Next);
                 });

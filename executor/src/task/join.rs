@@ -113,7 +113,7 @@ impl<T> JoinHandle<T> {
                 // SAFETY: JOIN_WAKER is set, so the waker is there, and nobody writes the cell but this handle. If
                 // the task has ended meanwhile and moved it out, its bytes still stand there, which is all that is
                 // compared.
-                let waker = unsafe { (*waker).assume_init_ref() };
+                let waker = unsafe { &*waker.cast::<Waker>() };
                 waker.will_wake(cx.waker())
             });
             if same {
@@ -237,7 +237,7 @@ impl fmt::Debug for AbortHandle {
 /// The caller is the handle, which alone may touch the cell now (table in `state.rs`), and the cell holds a waker.
 unsafe fn take_waker(task: &Task) -> Waker {
     // SAFETY: the caller's promise.
-    let waker = |cell: *const MaybeUninit<Waker>| unsafe { (*cell).assume_init_read() };
+    let waker = |cell: *const MaybeUninit<Waker>| unsafe { cell.cast::<Waker>().read() };
     task.header().join_waker.with(waker)
 }
 

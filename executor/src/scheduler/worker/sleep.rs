@@ -1,6 +1,6 @@
 //! How a worker goes to sleep, and what it does when it keeps watch.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::Worker;
 use crate::driver::{Hold, Turn};
@@ -44,7 +44,8 @@ impl Worker {
         // Hooks and what the end-of-poll hooks keep are foreign code, which may queue tasks right
         // here: all of it runs before this worker is on the list of sleepers, or after it has left it.
         self.hooks.clear();
-        self.forget_mean();
+        let before = Instant::now();
+        self.pause_measure(before);
         self.seen_spread.slept();
         self.shared.hooks.on_park();
         let rescued = if self.has_own_work() {
@@ -52,6 +53,7 @@ impl Worker {
         } else {
             self.sleep()
         };
+        self.resume_measure(before, Instant::now());
         self.shared.hooks.on_unpark();
         rescued
     }
