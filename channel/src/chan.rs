@@ -29,7 +29,7 @@ use crate::receivers::News;
 use crate::ring::{InlineValue, Left, Ring};
 use crate::waiter::{Mark, Status, Wants};
 
-/// The receivers' cache line.
+/// The receivers' cache line: in this order, so that the lock and the position of many receivers are in it, too.
 #[repr(C, align(64))]
 pub(crate) struct RxSide<S> {
     /// The next position to be received; stored by the one receiver, or under the receivers' lock.

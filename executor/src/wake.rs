@@ -52,8 +52,8 @@ pub use poll_end::{
 pub use task_ref::{TaskRef, current_task};
 pub use wakeup::Wakeup;
 pub use watch::{
-    PollWatch, Poller, current_poller, epoch_of, is_own_waker, unwatch_polls, watch_polls,
-    watch_polls_unchecked,
+    PollWatch, Poller, current_poller, epoch_of, is_own_waker, note_poll, unwatch_polls,
+    watch_polls, watch_polls_unchecked,
 };
 
 pub use crate::scheduler::Place;
