@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use wakerun::sync::atomic::Ordering;
 use wakerun::time::{Instant, Sleep};
+use wakerun::wake::Patience;
 
 use super::{
     Closed, OwnedPermit, Permit, PermitIterator, Reserve, ReserveMany, ReserveOwned, Send,
@@ -188,10 +189,18 @@ impl<T, F: Flavor> Sender<T, F> {
     #[track_caller]
     pub fn blocking_send(&self, value: T) -> Result<(), SendError<T>> {
         crate::handle::assert_may_block("blocking_send");
-        match self.try_send(value) {
-            Ok(()) => Ok(()),
-            Err(TrySendError::Closed(value)) => Err(SendError(value)),
-            Err(TrySendError::Full(value)) => wakerun::wake::block_on_thread(self.send(value)),
+        let mut value = value;
+        let mut patience = Patience::new();
+        loop {
+            value = match self.try_send(value) {
+                Ok(()) => return Ok(()),
+                Err(TrySendError::Closed(value)) => return Err(SendError(value)),
+                Err(TrySendError::Full(value)) => value,
+            };
+            // Where others stand in line, this one does, too.
+            if self.chan.has_line() || !patience.wait(|| self.chan.has_room()) {
+                return wakerun::wake::block_on_thread(self.send(value));
+            }
         }
     }
 

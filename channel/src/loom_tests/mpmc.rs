@@ -156,7 +156,7 @@ fn a_receiver_that_was_woken_in_vain_is_woken_again() {
         let taken = sender.join().unwrap();
         assert!(matches!(
             (got, taken),
-            (Some(1), Err(TryRecvError::Empty)) | (Some(2), Ok(1)) | (Some(1), Ok(2))
+            (Some(1), Err(TryRecvError::Empty)) | (Some(2), Ok(1))
         ));
     });
 }
