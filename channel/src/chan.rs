@@ -411,17 +411,6 @@ impl<T, F: Flavor> Chan<T, F> {
             || self.rx.waiting.load(Ordering::Relaxed)
     }
 
-    /// Whether there seems to be room for a message, or a line to stand in, or nothing ever.
-    pub(crate) fn has_room(&self) -> bool {
-        let word = self.gate.load();
-        word.has(CLOSED | WAITING)
-            || word.used(self.rx.head.load(Ordering::Relaxed)) < self.gate.capacity()
-    }
-
-    pub(crate) fn has_line(&self) -> bool {
-        self.gate.load().has(WAITING)
-    }
-
     pub(crate) fn is_closed(&self) -> bool {
         self.gate.load().has(CLOSED)
     }

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use wakerun::sync::atomic::Ordering;
 use wakerun::time::{Instant, Sleep};
-use wakerun::wake::Patience;
 
 use super::{
     Closed, OwnedPermit, Permit, PermitIterator, Reserve, ReserveMany, ReserveOwned, Send,
@@ -189,18 +188,12 @@ impl<T, F: Flavor> Sender<T, F> {
     #[track_caller]
     pub fn blocking_send(&self, value: T) -> Result<(), SendError<T>> {
         crate::handle::assert_may_block("blocking_send");
-        let mut value = value;
-        let mut patience = Patience::new();
-        loop {
-            value = match self.try_send(value) {
-                Ok(()) => return Ok(()),
-                Err(TrySendError::Closed(value)) => return Err(SendError(value)),
-                Err(TrySendError::Full(value)) => value,
-            };
-            // Where others stand in line, this one does, too.
-            if self.chan.has_line() || !patience.wait(|| self.chan.has_room()) {
-                return wakerun::wake::block_on_thread(self.send(value));
-            }
+        match self.try_send(value) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Closed(value)) => Err(SendError(value)),
+            // At once into the line, where a receiver takes the message from, or makes room for it: a sender that
+            // only watched for room would have to come back for that, and could be overtaken.
+            Err(TrySendError::Full(value)) => wakerun::wake::block_on_thread(self.send(value)),
         }
     }
 
