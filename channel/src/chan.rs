@@ -29,7 +29,7 @@ use crate::receivers::News;
 use crate::ring::{InlineValue, Left, Ring};
 use crate::waiter::{Mark, Status, Wants};
 
-/// The receivers' cache line.
+/// The receivers' cache line: in this order, so that the lock and the position of many receivers are in it, too.
 #[repr(C, align(64))]
 pub(crate) struct RxSide<S> {
     /// The next position to be received; stored by the one receiver, or under the receivers' lock.
@@ -401,6 +401,14 @@ impl<T, F: Flavor> Chan<T, F> {
             }
             head = again;
         }
+    }
+
+    /// Whether there seems to be something for receivers, or nothing ever.
+    pub(crate) fn has_news(&self) -> bool {
+        let word = self.gate.load();
+        word.has(CLOSED)
+            || word.tail() != self.rx.head.load(Ordering::Relaxed)
+            || self.rx.waiting.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_closed(&self) -> bool {

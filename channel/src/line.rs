@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 use std::task::Waker;
 
 use wakerun::sync::atomic::{AtomicU32, Ordering};
-use wakerun::wake;
+use wakerun::wake::{self, Wakeup};
 
 use crate::waiter::{Links, Mark, Status, Waiter, Wants};
 
@@ -21,6 +21,15 @@ pub(crate) fn show(to: &AtomicU32, count: usize) {
 
 /// A node, and the one behind it.
 type PlainFirst<T> = (NonNull<Waiter<T>>, Option<NonNull<Waiter<T>>>);
+
+/// Whom a waiter that has been granted something at its place wakes.
+#[must_use]
+pub(crate) enum Told {
+    /// A task of ours, whose waker stays in the node.
+    Own(Wakeup),
+    Other(Waker),
+    Nobody,
+}
 
 /// The list, whose methods are called under its lock.
 pub(crate) struct Line<T> {
@@ -387,6 +396,31 @@ impl<T> Line<T> {
             self.first = unsafe { self.waiting_from(Some(node)) };
         }
         Some(waker)
+    }
+
+    /// [`grant_here`](Self::grant_here) for one that is woken at once: a waker of ours is not cloned for it. The
+    /// wake is to be made when the lock has been given back.
+    ///
+    /// # Safety
+    /// As `grant_here`.
+    pub(crate) unsafe fn tell_here(&mut self, node: NonNull<Waiter<T>>) -> Told {
+        // SAFETY: handed on.
+        let (told, epoch) = unsafe {
+            Self::with(node, |links| match &links.waker {
+                Some(waker) if links.own => {
+                    let epoch = wake::epoch_of(waker).unwrap_or(0);
+                    (Told::Own(Wakeup::of(waker)), epoch)
+                }
+                _ => (links.waker.take().map_or(Told::Nobody, Told::Other), 0),
+            })
+        };
+        // SAFETY: as above.
+        unsafe { self.set_mark(node, Mark::Granted { epoch }) };
+        if self.first == Some(node) {
+            // SAFETY: as above; it is found to be passed over.
+            self.first = unsafe { self.waiting_from(Some(node)) };
+        }
+        told
     }
 
     /// Whether a grant of this node's is unclaimed though a poll of its task that began after the

@@ -27,7 +27,7 @@ use wakerun::panics::FirstPanic;
 use wakerun::sync::atomic::{AtomicU32, Ordering};
 use wakerun::wake::{Batch, Place, PollWatch, Poller};
 
-use crate::line::{Line, show};
+use crate::line::{Line, Told, show};
 use crate::waiter::{Mark, Waiter};
 
 /// What receivers are to be woken for.
@@ -97,6 +97,13 @@ pub(crate) trait Source: PollWatch + Sized {
 
     /// Nobody waits any more. Under the lock.
     fn retract(&self);
+
+    /// Takes the next message and does all that is to be done for it, in the simplest case: it is there, and
+    /// nobody but the caller has anything to do with it. `None` says nothing.
+    #[inline(always)]
+    fn take_simply(self: &Arc<Self>) -> Option<Self::Item> {
+        None
+    }
 
     /// Takes the next message, if it is there. Under the lock.
     fn take(&self, state: &mut Self::State, after: &mut Self::After) -> Taken<Self::Item>;
@@ -184,7 +191,16 @@ pub(crate) trait Source: PollWatch + Sized {
     }
 
     /// Takes the next message without waiting.
+    #[inline]
     fn take_now(self: &Arc<Self>) -> Taken<Self::Item> {
+        match self.take_simply() {
+            Some(value) => Taken::Value(value),
+            None => self.take_now_slowly(),
+        }
+    }
+
+    #[inline(never)]
+    fn take_now_slowly(self: &Arc<Self>) -> Taken<Self::Item> {
         loop {
             let mut after = Self::After::default();
             let taken = self.take(&mut self.lock(), &mut after);
@@ -240,6 +256,34 @@ pub(crate) trait Source: PollWatch + Sized {
     /// Wakes waiting receivers in their order: as many as there are messages; all, if the channel is
     /// closed and each message may be the last one.
     fn wake_receivers(&self, news: News) {
+        if news == News::Messages(1) && !self.is_closed() {
+            self.wake_one();
+        } else {
+            self.wake_many(news);
+        }
+    }
+
+    /// A message has come: wakes the first receiver that waits.
+    fn wake_one(&self) {
+        let told = {
+            let mut state = self.lock();
+            let line = Self::line(&mut state);
+            let Some((node, _)) = line.first() else {
+                return;
+            };
+            // SAFETY: linked, and waiting.
+            let told = unsafe { line.tell_here(node) };
+            self.end_waiting(line, true);
+            told
+        };
+        match told {
+            Told::Own(wakeup) => wakeup.fire(Place::Next),
+            Told::Other(waker) => wakerun::wake::wake_owned(waker, Place::Next),
+            Told::Nobody => {}
+        }
+    }
+
+    fn wake_many(&self, news: News) {
         let mut left = match news {
             News::Messages(count) if !self.is_closed() => count,
             _ => usize::MAX,

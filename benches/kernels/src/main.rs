@@ -18,7 +18,7 @@ use wakerun_channel::{mpmc, mpsc, unbounded};
 type Kernel = fn(usize);
 
 /// The kernels by name.
-const KERNELS: [(&str, Kernel); 19] = [
+const KERNELS: [(&str, Kernel); 22] = [
     ("try_send+try_recv", |n| in_task(try_pair(n))),
     ("send+recv", |n| in_task(async_pair(n))),
     ("try_send+try_recv, no runtime", |n| {
@@ -35,6 +35,15 @@ const KERNELS: [(&str, Kernel); 19] = [
     }),
     ("a message through capacity 10, 13 senders", |n| {
         funnel(13, 10, n)
+    }),
+    ("a message through mpmc, 1 to 8", |n| {
+        many_receivers(1, 8, n)
+    }),
+    ("a message through mpmc, 8 to 1", |n| {
+        many_receivers(8, 1, n)
+    }),
+    ("a message through mpmc, 8 to 8", |n| {
+        many_receivers(8, 8, n)
     }),
     ("spawn of a task, its run and end", |n| in_task(spawns(n))),
     ("yield", |n| in_task(yields(n))),
@@ -232,6 +241,42 @@ fn funnel(senders: usize, capacity: usize, n: usize) {
         count
     });
     assert_eq!(runtime.block_on(receiver).unwrap(), share * senders);
+}
+
+/// Sends `n` messages through one channel of capacity 64 to many receivers, on one worker.
+fn many_receivers(senders: usize, receivers: usize, n: usize) {
+    let runtime = wakerun::Builder::new_current_thread().build().unwrap();
+    let (tx, rx) = mpmc::channel(64);
+    let share = n / senders;
+    for _ in 0..senders {
+        let tx = tx.clone();
+        drop(runtime.spawn(async move {
+            for i in 0..share {
+                tx.send(i).await.unwrap();
+            }
+        }));
+    }
+    drop(tx);
+    let receivers: Vec<_> = (0..receivers)
+        .map(|_| {
+            let rx = rx.clone();
+            runtime.spawn(async move {
+                let mut count = 0;
+                while rx.recv().await.is_some() {
+                    count += 1;
+                }
+                count
+            })
+        })
+        .collect();
+    drop(rx);
+    runtime.block_on(async move {
+        let mut count = 0;
+        for receiver in receivers {
+            count += receiver.await.unwrap();
+        }
+        assert_eq!(count, share * senders);
+    });
 }
 
 async fn spawns(n: usize) {

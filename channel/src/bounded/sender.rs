@@ -191,6 +191,8 @@ impl<T, F: Flavor> Sender<T, F> {
         match self.try_send(value) {
             Ok(()) => Ok(()),
             Err(TrySendError::Closed(value)) => Err(SendError(value)),
+            // At once into the line, where a receiver takes the message from, or makes room for it: a sender that
+            // only watched for room would have to come back for that, and could be overtaken.
             Err(TrySendError::Full(value)) => wakerun::wake::block_on_thread(self.send(value)),
         }
     }

@@ -19,11 +19,12 @@ use crate::gate::{CLOSED, POSITION_MASK};
 use crate::line::Line;
 use crate::receive::{defer_fence, may_have_ended, wait_until};
 use crate::receivers::{Counts, InHand, Source, Taken};
-use crate::ring::{Left, Message, Ring};
+use crate::ring::{Found, Left, Message, Ring};
 use crate::serving::Served;
 use crate::waiter::{Status, Wants};
 
-/// Where receivers are, and where they wait.
+/// Where receivers are, and where they wait. What each receive needs comes first.
+#[repr(C)]
 pub(crate) struct Receivers<T> {
     state: Lock<State<T>>,
     counts: Counts,
@@ -33,6 +34,7 @@ pub(crate) struct Receivers<T> {
 }
 
 /// What the receivers' lock guards.
+#[repr(C)]
 pub(crate) struct State<T> {
     /// The next position; the head in the channel is a copy for the senders.
     pub(super) head: u64,
@@ -118,6 +120,28 @@ impl<T> Source for Chan<T, Mpmc> {
         let _ = self.gate.take_parked();
     }
 
+    #[inline(always)]
+    fn take_simply(self: &Arc<Self>) -> Option<T> {
+        let mut state = self.rx.side.state.lock();
+        if self.rx.waiting.load(Ordering::Relaxed) || !state.stash.is_empty() {
+            return None;
+        }
+        // SAFETY: whoever has the lock is the receiver.
+        let slots = unsafe { state.ring.slots_at(state.head) };
+        if slots.look(state.head) != Found::Message {
+            return None;
+        }
+        // SAFETY: found just now, and the head moves on below.
+        let value = slots.with(state.head, |from| unsafe { std::ptr::read(from) });
+        self.advance(&mut state);
+        drop(state);
+        if defer_fence(self) {
+            Some(value)
+        } else {
+            Some(self.fence_with(value))
+        }
+    }
+
     fn take(&self, state: &mut State<T>, after: &mut After) -> Taken<T> {
         // What was taken before is older than what is queued.
         if let Some(value) = state.stash.pop_front() {
@@ -172,12 +196,7 @@ impl<T> Source for Chan<T, Mpmc> {
             if defer_fence(self) {
                 return value;
             }
-            // Pairs with the locked instruction of a parking sender.
-            fence(Ordering::SeqCst);
-            if !self.rx.waiting.load(Ordering::Relaxed) {
-                return value;
-            }
-            after.served.again = true;
+            return self.fence_with(value);
         }
         self.settle_slowly(after, value)
     }
@@ -223,6 +242,20 @@ impl<T> Source for Chan<T, Mpmc> {
 }
 
 impl<T> Chan<T, Mpmc> {
+    /// Makes the fence that a receive owes, and serves the line if there is one after all, with a message in
+    /// hand, which a panic must not lose.
+    #[inline]
+    fn fence_with(&self, value: T) -> T {
+        // Pairs with the locked instruction of a parking sender.
+        fence(Ordering::SeqCst);
+        if !self.rx.waiting.load(Ordering::Relaxed) {
+            return value;
+        }
+        let mut after = After::default();
+        after.served.again = true;
+        self.settle_slowly(&mut after, value)
+    }
+
     pub(super) fn advance(&self, state: &mut State<T>) {
         if self.advance_within_slots(state) {
             return;

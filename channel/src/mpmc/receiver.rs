@@ -11,6 +11,7 @@ use futures_core::Stream;
 use wakerun::panics::FirstPanic;
 use wakerun::sync::atomic::Ordering;
 use wakerun::time::Instant;
+use wakerun::wake::Patience;
 
 use super::{Recv, RecvMany, WeakReceiver};
 use crate::chan::Chan;
@@ -184,10 +185,14 @@ impl<T> Receiver<T> {
     #[track_caller]
     pub fn blocking_recv(&self) -> Option<T> {
         crate::handle::assert_may_block("blocking_recv");
-        match self.try_recv() {
-            Ok(value) => Some(value),
-            Err(TryRecvError::Disconnected) => None,
-            Err(TryRecvError::Empty) => wakerun::wake::block_on_thread(self.recv()),
+        let mut patience = Patience::new();
+        loop {
+            match self.try_recv() {
+                Ok(value) => return Some(value),
+                Err(TryRecvError::Disconnected) => return None,
+                Err(TryRecvError::Empty) if patience.wait(|| self.chan.has_news()) => {}
+                Err(TryRecvError::Empty) => return wakerun::wake::block_on_thread(self.recv()),
+            }
         }
     }
 

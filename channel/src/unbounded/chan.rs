@@ -136,6 +136,16 @@ impl<T> Source for Chan<T> {
         self.waiting.store(false, Ordering::Relaxed);
     }
 
+    #[inline(always)]
+    fn take_simply(self: &Arc<Self>) -> Option<T> {
+        let state = self.state.lock();
+        if state.stash.is_empty() {
+            self.queue.pop().ok()
+        } else {
+            None
+        }
+    }
+
     fn take(&self, state: &mut State<T>, (): &mut ()) -> Taken<T> {
         if let Some(value) = state.stash.pop_front() {
             return Taken::Value(value);
