@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts the instructions of the kernels, and the locked ones among them.
+"""Counts the instructions of the kernels, the locked ones among them, and the calls of memcpy.
 
 Needs valgrind (with callgrind), objdump, and a Linux on x86-64:
 
@@ -11,7 +11,8 @@ Timings are noisy; counts are not, so that a check can guard them. They depend o
 another version than the file's are shown and not judged.
 
 Each kernel runs twice, with a different number of iterations; the difference is what the loop costs.
-A locked instruction is one with a lock prefix, or an exchange with memory.
+A locked instruction is one with a lock prefix, or an exchange with memory. A copy is a call of memcpy or memmove,
+which is what a message of 1 KiB is moved by; small ones are moved in registers, and not seen.
 """
 
 import json
@@ -57,7 +58,7 @@ def locked_addresses(program):
 
 
 def run(program, kernel, iterations, locked):
-    """The instructions of one run, and the locked ones among them."""
+    """The instructions of one run, the locked ones among them, and the calls of memcpy."""
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "out")
         subprocess.run(
@@ -66,12 +67,17 @@ def run(program, kernel, iterations, locked):
              program, kernel, str(iterations)],
             check=True, capture_output=True,
         )
-        total = of_locked = 0
-        after_call = False
+        total = of_locked = copies = 0
+        after_call = of_copy = False
         with open(out) as lines:
             for line in lines:
-                if line.startswith("calls="):
+                if line.startswith("cfn="):
+                    of_copy = bool(re.match(r"cfn=(__)?mem(cpy|move)", line))
+                elif line.startswith("calls="):
                     after_call = True
+                    if of_copy:
+                        copies += int(line[len("calls="):].split()[0])
+                    of_copy = False
                 elif line.startswith("0x"):
                     # The line behind a call repeats what the callee's own lines say.
                     if not after_call:
@@ -80,11 +86,11 @@ def run(program, kernel, iterations, locked):
                         if int(address, 16) in locked:
                             of_locked += int(count)
                     after_call = False
-    return total, of_locked
+    return total, of_locked, copies
 
 
 def count():
-    """The instructions and the locked instructions of one cycle of each kernel, by its name."""
+    """The instructions, the locked instructions and the copies of one cycle of each kernel, by its name."""
     program = build()
     names = subprocess.run([program], capture_output=True, text=True).stdout.splitlines()
     locked = locked_addresses(program)
@@ -93,7 +99,11 @@ def count():
         print(f"counting: {name}", file=sys.stderr)
         few, many = (run(program, name, cycles, locked) for cycles in (FEW, MANY))
         each = [(b - a) / (MANY - FEW) for a, b in zip(few, many)]
-        counts[name] = {"instructions": round(each[0], 1), "locked": round(each[1], 2)}
+        counts[name] = {
+            "instructions": round(each[0], 1),
+            "locked": round(each[1], 2),
+            "copies": round(each[2], 2),
+        }
     return counts
 
 
@@ -105,10 +115,10 @@ def compiler():
 
 def table(counts, expected):
     """The counts, beside the expected ones where there are any."""
-    print("| operation | instructions | locked |" + (" expected | locked |" if expected else ""))
-    print("|---|--:|--:|" + ("--:|--:|" if expected else ""))
+    print("| operation | instructions | locked | copies |" + (" expected | locked |" if expected else ""))
+    print("|---|--:|--:|--:|" + ("--:|--:|" if expected else ""))
     for name, now in counts.items():
-        line = f"| {name} | {now['instructions']:.0f} | {now['locked']:.2f} |"
+        line = f"| {name} | {now['instructions']:.0f} | {now['locked']:.2f} | {now['copies']:.2f} |"
         if expected:
             was = expected.get(name)
             line += f" {was['instructions']:.0f} | {was['locked']:.2f} |" if was else " new | new |"

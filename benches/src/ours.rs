@@ -24,6 +24,17 @@ channel! {
 permits!(Mpsc);
 
 channel! {
+    /// Our mpsc channel, in place: messages are built in their slots, and read there.
+    MpscInPlace = "wakerun in place" from "wakerun-channel",
+    many to one, wakerun_channel::mpsc::Sender<T> => wakerun_channel::mpsc::Receiver<T>,
+    open |capacity| wakerun_channel::mpsc::channel(capacity),
+    send |tx, number| tx.reserve().await.is_ok_and(|permit| permit.send_with(|| T::new(number)).is_ok()),
+    recv |rx| rx.recv_ref().await,
+    try_send |tx, number| tx.try_reserve().is_ok_and(|permit| permit.send_with(|| T::new(number)).is_ok()),
+    try_recv |rx| rx.try_recv_ref().ok(),
+}
+
+channel! {
     /// Our mpmc channel.
     Mpmc = "wakerun mpmc" from "wakerun-channel",
     many to many, wakerun_channel::mpmc::Sender<T> => wakerun_channel::mpmc::Receiver<T>,
@@ -103,6 +114,7 @@ pub(crate) fn pairs() -> Vec<Pair> {
     vec![
         Pair::of::<Mpsc, Wakerun>(),
         Pair::of::<Mpsc, Tokio>(),
+        Pair::of::<MpscInPlace, Wakerun>().only_large(),
         Pair::of::<Mpmc, Wakerun>().only_mpmc(),
         Pair::of::<Mpmc, Tokio>().only_mpmc(),
     ]
@@ -112,6 +124,7 @@ pub(crate) fn pairs() -> Vec<Pair> {
 pub(crate) fn channels() -> Vec<ChannelEntrant> {
     vec![
         ChannelEntrant::with_permits::<Mpsc>(),
+        ChannelEntrant::of::<MpscInPlace>(),
         ChannelEntrant::with_permits::<Mpmc>(),
     ]
 }

@@ -12,11 +12,12 @@
 //! poll is over.
 
 use std::collections::VecDeque;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::sync::Arc;
 
 use wakerun::lock::Lock;
 use wakerun::panics::FirstPanic;
-use wakerun::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use wakerun::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use wakerun::wake::{Batch, Place};
 
 use crate::closed::ClosedWaiters;
@@ -25,56 +26,80 @@ use crate::flavor::Flavor;
 use crate::gate::{CLOSED, Claim, Gate, PARKED, POSITION_MASK, Simply, WAITING};
 use crate::line::Line;
 use crate::receivers::News;
-use crate::ring::Ring;
+use crate::ring::{InlineValue, Left, Ring};
 use crate::waiter::{Mark, Status, Wants};
 
-/// The receivers' cache line.
-#[repr(align(64))]
+/// The receivers' cache line: in this order, so that the lock and the position of many receivers are in it, too.
+#[repr(C, align(64))]
 pub(crate) struct RxSide<S> {
     /// The next position to be received; stored by the one receiver, or under the receivers' lock.
     pub(crate) head: AtomicU64,
     /// Whether there is a line; a copy of WAITING, so that the receiver need not touch the senders'
     /// cache line. Changed under the line's lock.
     pub(crate) waiting: AtomicBool,
-    /// Where receivers wait.
-    pub(crate) side: S,
-}
-
-pub(crate) struct Chan<T, F: Flavor> {
-    pub(crate) gate: Gate<F>,
-    pub(crate) rx: RxSide<F::Side<T>>,
-    pub(crate) ring: Ring<T>,
-    pub(crate) line: Lock<Line<T>>,
+    /// Of the slot of a channel that has one, which is here since both sides come to this line for each of its
+    /// messages in any case.
+    inline_stamp: AtomicU8,
     /// Copies of the line's counts of unclaimed grants, of due ones, and of nodes of tasks of ours,
     /// for looking at without the lock.
-    pub(crate) grants: AtomicUsize,
-    pub(crate) due: AtomicUsize,
-    pub(crate) own: AtomicUsize,
-    pub(crate) closed_waiters: ClosedWaiters,
+    pub(crate) grants: AtomicU32,
+    pub(crate) due: AtomicU32,
+    pub(crate) own: AtomicU32,
+    /// Where receivers wait.
+    pub(crate) side: S,
+    inline_value: InlineValue,
+}
+
+/// What the handles share: one allocation, and one more for the slots where they are not in it.
+///
+/// A channel of capacity 1 takes 256 bytes, with what the counted reference takes for its two counts and the
+/// alignment. Cache lines: what senders write, and read beside it; what the one receiver writes; the line.
+#[repr(C)]
+pub(crate) struct Chan<T, F: Flavor> {
+    pub(crate) gate: Gate<F>,
+    /// For senders. The receiver has a copy, so that it does not read what is next to the gate.
+    pub(crate) ring: Ring<T>,
     /// Strong senders.
-    pub(crate) senders: AtomicUsize,
-    pub(crate) weak_senders: AtomicUsize,
+    pub(crate) senders: AtomicU32,
+    pub(crate) weak_senders: AtomicU32,
+    pub(crate) closed_waiters: ClosedWaiters,
+    pub(crate) rx: RxSide<F::Side<T>>,
+    pub(crate) line: Lock<Line<T>>,
 }
 
 impl<T, F: Flavor> Chan<T, F> {
     /// `None`: the memory is not to be had.
     pub(crate) fn new(capacity: usize) -> Option<Arc<Self>> {
-        Some(Arc::new(Self {
+        let new = Arc::<Self>::new_uninit();
+        let place = Arc::as_ptr(&new).cast_mut().cast::<Self>();
+        // SAFETY: inside the allocation.
+        let value = unsafe { &raw mut (*place).rx.inline_value };
+        // SAFETY: as above.
+        let stamp = unsafe { &raw mut (*place).rx.inline_stamp };
+        // SAFETY: they are made below, and stay in the allocation as long as the channel.
+        let ring = unsafe { Ring::new(capacity, value, stamp) }?;
+        let chan = Self {
             gate: Gate::new(capacity as u64),
+            ring,
+            senders: AtomicU32::new(1),
+            weak_senders: AtomicU32::new(0),
+            closed_waiters: ClosedWaiters::new(),
             rx: RxSide {
                 head: AtomicU64::new(0),
                 waiting: AtomicBool::new(false),
-                side: F::side::<T>(),
+                inline_stamp: AtomicU8::new(0),
+                grants: AtomicU32::new(0),
+                due: AtomicU32::new(0),
+                own: AtomicU32::new(0),
+                side: F::side(ring),
+                inline_value: InlineValue::new(),
             },
-            ring: Ring::new(capacity)?,
             line: Lock::new(Line::new()),
-            grants: AtomicUsize::new(0),
-            due: AtomicUsize::new(0),
-            own: AtomicUsize::new(0),
-            closed_waiters: ClosedWaiters::new(),
-            senders: AtomicUsize::new(1),
-            weak_senders: AtomicUsize::new(0),
-        }))
+        };
+        // SAFETY: the only reference, and nothing is there yet.
+        unsafe { place.write(chan) };
+        // SAFETY: written just now.
+        Some(unsafe { new.assume_init() })
     }
 
     // ---- sending
@@ -94,14 +119,88 @@ impl<T, F: Flavor> Chan<T, F> {
     ///
     /// # Safety
     /// `position` was claimed by the caller and `wake` came with it; this is called once for it.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn publish(&self, position: u64, wake: bool, value: T) {
+        let Some(slots) = self.ring.piece() else {
+            let value = ManuallyDrop::new(value);
+            // SAFETY: handed on; the message is forgotten here.
+            return unsafe { self.publish_in_block(position, wake, &raw const *value) };
+        };
         // SAFETY: handed on.
-        unsafe { self.ring.publish(position, value) };
+        unsafe { slots.publish(position, value) };
         if wake {
             // SAFETY: the claim saw PARKED.
             unsafe { self.wake_for_one() };
         }
+    }
+
+    /// [`publish`](Self::publish) of a message that is moved out of `from`, in one copy.
+    ///
+    /// # Safety
+    /// As there; and there is one to be read, which the caller forgets.
+    #[inline(always)]
+    pub(crate) unsafe fn publish_from(&self, position: u64, wake: bool, from: *const T) {
+        let Some(slots) = self.ring.piece() else {
+            // SAFETY: handed on.
+            return unsafe { self.publish_in_block(position, wake, from) };
+        };
+        // SAFETY: handed on.
+        unsafe { slots.put_from(position, false, from) };
+        if wake {
+            // SAFETY: the claim saw PARKED.
+            unsafe { self.wake_for_one() };
+        }
+    }
+
+    /// [`publish_from`](Self::publish_from) where the slots are in blocks.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(never)]
+    unsafe fn publish_in_block(&self, position: u64, wake: bool, from: *const T) {
+        // SAFETY: claimed, and published below.
+        let slots = unsafe { self.ring.slots_of_claim(position) };
+        // SAFETY: handed on.
+        unsafe { slots.put_from(position, false, from) };
+        if wake {
+            // SAFETY: the claim saw PARKED.
+            unsafe { self.wake_for_one() };
+        }
+    }
+
+    /// Has `write` build a claimed message in its place, publishes it, and wakes a receiver if the claim said so.
+    ///
+    /// If `write` panics, or what it returns is something else than what it was given, the receiver will pass the
+    /// position by, which gives its capacity back.
+    ///
+    /// # Safety
+    /// As [`publish`](Self::publish).
+    pub(crate) unsafe fn publish_in_place(
+        &self,
+        position: u64,
+        wake: bool,
+        write: impl for<'s> FnOnce(&'s mut MaybeUninit<T>) -> &'s mut T,
+    ) {
+        // SAFETY: claimed, and published below.
+        let slots = unsafe { self.ring.slots_of_claim(position) };
+        let place = slots.place(position);
+        let mut panics = FirstPanic::new();
+        let mut written = false;
+        panics.catch(|| {
+            // SAFETY: the claim makes this thread the only one to touch the place, until the stamp is set.
+            let message = write(unsafe { &mut *place });
+            // Whoever has a reference to a message there has written one there.
+            let here = std::ptr::from_mut(message).cast() == place;
+            assert!(here, "what `write` returns is not the message in the slot");
+            written = true;
+        });
+        // SAFETY: claimed; a message is there if it says so.
+        unsafe { slots.publish_written(position, written) };
+        if wake {
+            // SAFETY: the claim saw PARKED.
+            panics.catch(|| unsafe { self.wake_for_one() });
+        }
+        panics.resume("building a message");
     }
 
     /// Wakes a receiver for one message.
@@ -133,8 +232,9 @@ impl<T, F: Flavor> Chan<T, F> {
     unsafe fn publish_side_by_side(&self, first: u64, count: u64, messages: &mut VecDeque<T>) {
         for (step, value) in (0..count).zip(messages.drain(..count as usize)) {
             let position = first.wrapping_add(step) & POSITION_MASK;
-            // SAFETY: handed on.
-            unsafe { self.ring.publish(position, value) };
+            let value = ManuallyDrop::new(value);
+            // SAFETY: handed on; the message is forgotten here.
+            unsafe { self.ring.publish_from(position, &raw const *value) };
         }
     }
 
@@ -180,6 +280,42 @@ impl<T, F: Flavor> Chan<T, F> {
     pub(crate) unsafe fn wake(&self, news: News) {
         // SAFETY: handed on: the transition that saw PARKED cleared it, if there is one receiver.
         unsafe { F::wake(self, news) };
+    }
+
+    /// The receiver has received all before `head`, where other slots begin: moves the head there.
+    ///
+    /// # Safety
+    /// The caller is the receiver (of many: has their lock), and does not have the line's lock.
+    #[cold]
+    #[inline(never)]
+    pub(crate) unsafe fn leave_slots(&self, head: u64) {
+        // SAFETY: handed on.
+        let left = unsafe { self.leave_slots_in_line(head, &mut self.line.lock()) };
+        self.recycle(left);
+    }
+
+    /// [`leave_slots`](Self::leave_slots) for one who has the line's lock, and hands on what comes back when it has
+    /// given the lock back.
+    ///
+    /// # Safety
+    /// As there, but for the lock.
+    pub(crate) unsafe fn leave_slots_in_line(
+        &self,
+        head: u64,
+        _line: &mut Line<T>,
+    ) -> Option<Left<T>> {
+        // SAFETY: handed on; the lock is held.
+        let left = unsafe { self.ring.leave(head) };
+        // Release: as for other heads; and the directory is seen without the block by who sees this.
+        self.rx.head.store(head, Ordering::Release);
+        left
+    }
+
+    /// Does with a block that was left what is to be done without a lock.
+    pub(crate) fn recycle(&self, left: Option<Left<T>>) {
+        if let Some(left) = left {
+            self.ring.recycle(left);
+        }
     }
 
     /// Withdraws the message that was deposited at `position` and whose sender has not been told,
@@ -267,6 +403,14 @@ impl<T, F: Flavor> Chan<T, F> {
         }
     }
 
+    /// Whether there seems to be something for receivers, or nothing ever.
+    pub(crate) fn has_news(&self) -> bool {
+        let word = self.gate.load();
+        word.has(CLOSED)
+            || word.tail() != self.rx.head.load(Ordering::Relaxed)
+            || self.rx.waiting.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.gate.load().has(CLOSED)
     }
@@ -280,5 +424,26 @@ impl<T, F: Flavor> Chan<T, F> {
 
     pub(crate) fn len(&self) -> usize {
         self.used().0.min(self.gate.capacity()) as usize
+    }
+}
+
+impl<T, F: Flavor> Drop for Chan<T, F> {
+    /// The receiver's drop has drained the queue; what is left in it otherwise is forgotten.
+    fn drop(&mut self) {
+        // SAFETY: nobody has the channel any more.
+        unsafe { self.ring.free() };
+    }
+}
+
+#[cfg(all(test, not(wakerun_loom)))]
+mod tests {
+    use super::*;
+    use crate::flavor::Mpsc;
+
+    #[test]
+    fn a_channel_is_three_cache_lines() {
+        assert_eq!(size_of::<Chan<usize, Mpsc>>(), 192);
+        assert_eq!(std::mem::offset_of!(Chan<usize, Mpsc>, rx), 64);
+        assert_eq!(std::mem::offset_of!(Chan<usize, Mpsc>, line), 128);
     }
 }

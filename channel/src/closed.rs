@@ -4,15 +4,18 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::ptr;
 use std::task::{Context, Poll, Waker};
 
 use wakerun::lock::Lock;
 use wakerun::panics::FirstPanic;
+use wakerun::sync::atomic::{AtomicPtr, Ordering, fence};
 use wakerun::wake;
 
-/// Wakers of `closed()` futures, by a key that each future keeps.
+/// Wakers of `closed()` futures, by a key that each future keeps. Few channels have any, so they take a pointer
+/// until somebody waits.
 pub(crate) struct ClosedWaiters {
-    waiters: Lock<Waiters>,
+    waiters: AtomicPtr<Lock<Waiters>>,
 }
 
 struct Waiters {
@@ -23,11 +26,42 @@ struct Waiters {
 impl ClosedWaiters {
     pub(crate) fn new() -> Self {
         Self {
-            waiters: Lock::new(Waiters {
-                wakers: BTreeMap::new(),
-                next_key: 0,
-            }),
+            waiters: AtomicPtr::new(ptr::null_mut()),
         }
+    }
+
+    /// The waiters, if there has ever been one.
+    fn get(&self) -> Option<&Lock<Waiters>> {
+        // Acquire pairs with the Release in `get_or_make`.
+        let waiters = self.waiters.load(Ordering::Acquire);
+        // SAFETY: null, or from a box that goes with this.
+        unsafe { waiters.as_ref() }
+    }
+
+    fn get_or_make(&self) -> &Lock<Waiters> {
+        if let Some(waiters) = self.get() {
+            return waiters;
+        }
+        let new = Box::into_raw(Box::new(Lock::new(Waiters {
+            wakers: BTreeMap::new(),
+            next_key: 0,
+        })));
+        let made = self.waiters.compare_exchange(
+            ptr::null_mut(),
+            new,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+        let waiters = match made {
+            Ok(_) => new,
+            Err(found) => {
+                // SAFETY: made here, and known to nobody else.
+                drop(unsafe { Box::from_raw(new) });
+                found
+            }
+        };
+        // SAFETY: from a box that goes with this.
+        unsafe { &*waiters }
     }
 
     /// Registers a waker, in place of the one under `key` if there is one, unless `closed` says
@@ -38,9 +72,13 @@ impl ClosedWaiters {
         waker: Waker,
         closed: impl FnOnce() -> bool,
     ) -> Option<u64> {
+        let waiters = self.get_or_make();
+        // Pairs with the fence in `wake_all`: it sees that there are waiters, and then comes to the lock before or
+        // after this, or this sees that the channel is closed.
+        fence(Ordering::SeqCst);
         let unneeded;
         let key = {
-            let mut waiters = self.waiters.lock();
+            let mut waiters = waiters.lock();
             if closed() {
                 unneeded = Some(waker);
                 None
@@ -60,18 +98,32 @@ impl ClosedWaiters {
 
     /// Forgets a waker.
     pub(crate) fn remove(&self, key: u64) {
-        let waker = self.waiters.lock().wakers.remove(&key);
+        let waker = self.get().map(|waiters| waiters.lock().wakers.remove(&key));
         drop(waker);
     }
 
     /// Wakes all; called after CLOSED has been set.
     pub(crate) fn wake_all(&self) {
-        let wakers = std::mem::take(&mut self.waiters.lock().wakers);
+        fence(Ordering::SeqCst);
+        let Some(waiters) = self.get() else {
+            return;
+        };
+        let wakers = std::mem::take(&mut waiters.lock().wakers);
         let mut panics = FirstPanic::new();
         for waker in wakers.into_values() {
             panics.catch(|| waker.wake());
         }
         panics.resume("a waker");
+    }
+}
+
+impl Drop for ClosedWaiters {
+    fn drop(&mut self) {
+        let waiters = self.waiters.load(Ordering::Relaxed);
+        if !waiters.is_null() {
+            // SAFETY: made from a box, and nobody is left to use it.
+            drop(unsafe { Box::from_raw(waiters) });
+        }
     }
 }
 

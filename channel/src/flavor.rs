@@ -5,6 +5,7 @@ use wakerun::wake::Poller;
 use crate::chan::Chan;
 use crate::mpmc::receive::Receivers;
 use crate::receivers::{News, Source};
+use crate::ring::Ring;
 use crate::rx_cell::RxCell;
 
 /// Which kind of channel a handle belongs to: [`Mpsc`] or [`Mpmc`]. Sealed.
@@ -34,7 +35,7 @@ pub(crate) trait Internals: Sized + Send + Sync + 'static {
     /// Where receivers wait.
     type Side<T>;
 
-    fn side<T>() -> Self::Side<T>;
+    fn side<T>(ring: Ring<T>) -> Self::Side<T>;
 
     /// A poll of a task is over that may have left a wake unused. Whether receivers that wait belong to
     /// tasks of ours.
@@ -59,7 +60,7 @@ impl Internals for Mpsc {
 
     type Side<T> = RxCell;
 
-    fn side<T>() -> RxCell {
+    fn side<T>(_ring: Ring<T>) -> RxCell {
         RxCell::new()
     }
 
@@ -75,8 +76,8 @@ impl Internals for Mpmc {
 
     type Side<T> = Receivers<T>;
 
-    fn side<T>() -> Receivers<T> {
-        Receivers::new()
+    fn side<T>(ring: Ring<T>) -> Receivers<T> {
+        Receivers::new(ring)
     }
 
     #[inline]

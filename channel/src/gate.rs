@@ -125,14 +125,13 @@ pub(crate) enum Simply {
 }
 
 /// The word, with the senders' copy of the receiver's position beside it.
-#[repr(align(64))]
 pub(crate) struct Gate<F> {
     word: AtomicU64,
     /// The position at which the channel is full, as a word with nothing else set, for a head that
     /// some sender has read. Old, it makes the channel look fuller than it is; then the true one is
     /// read. So the receiver's line is touched once in a bufferful.
     limit: AtomicU64,
-    capacity: u64,
+    capacity: u32,
     _flavor: PhantomData<fn() -> F>,
 }
 
@@ -144,14 +143,14 @@ impl<F: Flavor> Gate<F> {
         Self {
             word: AtomicU64::new(0),
             limit: AtomicU64::new(capacity << TAIL_SHIFT),
-            capacity,
+            capacity: capacity as u32,
             _flavor: PhantomData,
         }
     }
 
     #[inline]
     pub(crate) fn capacity(&self) -> u64 {
-        self.capacity
+        u64::from(self.capacity)
     }
 
     /// Acquire: whoever sees a flag or a count sees what was done before it was set.
@@ -184,7 +183,7 @@ impl<F: Flavor> Gate<F> {
     /// How many more fit into a channel whose word is `word`. Reads the receiver's head, which may be
     /// newer than the word, even beyond its tail: then there seems to be none.
     fn room(&self, word: Word, head: &AtomicU64) -> u64 {
-        self.capacity
+        self.capacity()
             .saturating_sub(word.used(self.see_limit(head).0))
     }
 
@@ -194,7 +193,7 @@ impl<F: Flavor> Gate<F> {
         // Acquire pairs with the receiver's Release store of its head: the slots behind it are done
         // with before they are written again.
         let head = head.load(Ordering::Acquire);
-        let limit = head.wrapping_add(self.capacity) << TAIL_SHIFT;
+        let limit = head.wrapping_add(self.capacity()) << TAIL_SHIFT;
         // Release hands that on to the senders that only read this.
         self.limit.store(limit, Ordering::Release);
         (head, limit)
@@ -237,7 +236,7 @@ impl<F: Flavor> Gate<F> {
             let word = self.load();
             if head.load(Ordering::Acquire) == seen
                 && !word.has(CLOSED)
-                && (word.has(WAITING) || word.used(seen) + count > self.capacity)
+                && (word.has(WAITING) || word.used(seen) + count > self.capacity())
             {
                 return Claim::Full;
             }

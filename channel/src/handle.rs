@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use wakerun::sync::atomic::{AtomicUsize, Ordering};
+use wakerun::sync::atomic::{AtomicU32, Ordering};
 
 use crate::chan::Chan;
 use crate::flavor::Flavor;
@@ -33,17 +33,17 @@ pub(crate) fn debug<T, F: Flavor>(
 }
 
 /// Counts a clone of a handle that is itself counted.
-pub(crate) fn count_clone(handles: &AtomicUsize) {
+pub(crate) fn count_clone(handles: &AtomicU32) {
     // Relaxed: the cloned handle keeps the count above zero, and how the clone gets elsewhere orders it.
     let before = handles.fetch_add(1, Ordering::Relaxed);
-    if before > usize::MAX / 2 {
+    if before > u32::MAX / 2 {
         // Only leaks in a loop get here; a count that wrapped would close a live channel.
         std::process::abort();
     }
 }
 
 /// Counts a handle more, unless there is none any more.
-pub(crate) fn count_up(handles: &AtomicUsize) -> bool {
+pub(crate) fn count_up(handles: &AtomicU32) -> bool {
     let mut count = handles.load(Ordering::Relaxed);
     while count != 0 {
         // Acquire keeps the handle's first use after the count; from 0 there is no way back, so an end

@@ -44,7 +44,7 @@ impl<T, F: Flavor> Chan<T, F> {
     /// taken back, and nobody waits for it.
     #[cold]
     pub(crate) fn reclaim_due(&self) -> bool {
-        if self.due.load(Ordering::Acquire) == 0 {
+        if self.rx.due.load(Ordering::Acquire) == 0 {
             return false;
         }
         let mut batch = Batch::new(Place::Tail);
@@ -102,14 +102,14 @@ impl<T, F: Flavor> PollWatch for Chan<T, F> {
     fn poll_over(&self, poller: &Poller<'_>) -> bool {
         // The grant was made before the wake that led to this poll, or another poll follows; so a stale
         // count is looked at again.
-        let unclaimed = self.grants.load(Ordering::Acquire) > 0;
+        let unclaimed = self.rx.grants.load(Ordering::Acquire) > 0;
         let mut panics = FirstPanic::new();
-        if unclaimed || (poller.is_over() && self.own.load(Ordering::Acquire) > 0) {
+        if unclaimed || (poller.is_over() && self.rx.own.load(Ordering::Acquire) > 0) {
             panics.catch(|| self.look_for_due(poller));
         }
         let mut receivers = true;
         panics.catch(|| receivers = F::poll_over(self, poller));
         panics.resume("a waker");
-        self.own.load(Ordering::Relaxed) > 0 || receivers
+        self.rx.own.load(Ordering::Relaxed) > 0 || receivers
     }
 }

@@ -56,6 +56,7 @@ mod lapse;
 mod line;
 pub mod mpmc;
 pub mod mpsc;
+mod out;
 mod parking;
 mod receive;
 mod receivers;

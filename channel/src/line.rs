@@ -3,8 +3,8 @@
 use std::ptr::NonNull;
 use std::task::Waker;
 
-use wakerun::sync::atomic::{AtomicUsize, Ordering};
-use wakerun::wake;
+use wakerun::sync::atomic::{AtomicU32, Ordering};
+use wakerun::wake::{self, Wakeup};
 
 use crate::waiter::{Links, Mark, Status, Waiter, Wants};
 
@@ -12,10 +12,23 @@ use crate::waiter::{Links, Mark, Status, Waiter, Wants};
 ///
 /// A load is cheaper than making a line of the cache dirty; all changes are made under the lock.
 #[inline]
-pub(crate) fn show(to: &AtomicUsize, count: usize) {
+pub(crate) fn show(to: &AtomicU32, count: usize) {
+    let count = count as u32;
     if to.load(Ordering::Relaxed) != count {
         to.store(count, Ordering::Release);
     }
+}
+
+/// A node, and the one behind it.
+type PlainFirst<T> = (NonNull<Waiter<T>>, Option<NonNull<Waiter<T>>>);
+
+/// Whom a waiter that has been granted something at its place wakes.
+#[must_use]
+pub(crate) enum Told {
+    /// A task of ours, whose waker stays in the node.
+    Own(Wakeup),
+    Other(Waker),
+    Nobody,
 }
 
 /// The list, whose methods are called under its lock.
@@ -28,12 +41,12 @@ pub(crate) struct Line<T> {
     /// The ticket of the first waiter that [`is_new_first`](Self::is_new_first) was last asked about.
     seen_first: u64,
     /// Nodes marked granted or due.
-    granted: usize,
+    granted: u32,
     /// Nodes marked due.
-    due: usize,
-    lapsed: usize,
+    due: u32,
+    lapsed: u32,
     /// Nodes of tasks of ours.
-    own: usize,
+    own: u32,
 }
 
 // SAFETY: the nodes hold messages and wakers, which may move between threads; they are reached
@@ -62,17 +75,17 @@ impl<T> Line<T> {
 
     /// How many grants are unclaimed here.
     pub(crate) fn granted(&self) -> usize {
-        self.granted
+        self.granted as usize
     }
 
     /// How many of them anybody may have who wants them.
     pub(crate) fn due(&self) -> usize {
-        self.due
+        self.due as usize
     }
 
     /// How many nodes belong to tasks of ours.
     pub(crate) fn own(&self) -> usize {
-        self.own
+        self.own as usize
     }
 
     /// The first waiter and what it wants.
@@ -166,7 +179,7 @@ impl<T> Line<T> {
     ) {
         let prev = self.tail.replace(node);
         self.next_ticket += 1;
-        self.own += usize::from(own);
+        self.own += u32::from(own);
         let filled = Links {
             prev,
             next: None,
@@ -227,7 +240,7 @@ impl<T> Line<T> {
     /// The first waiter and the one behind it, if the first is a send, its task is none of those that are
     /// watched, and nobody in the line is passed over.
     #[inline]
-    pub(crate) fn plain_first(&self) -> Option<(NonNull<Waiter<T>>, Option<NonNull<Waiter<T>>>)> {
+    pub(crate) fn plain_first(&self) -> Option<PlainFirst<T>> {
         let first = self.first?;
         if self.granted + self.lapsed > 0 {
             return None;
@@ -322,15 +335,15 @@ impl<T> Line<T> {
     }
 
     fn count(&mut self, mark: Mark) {
-        self.granted += usize::from(matches!(mark, Mark::Granted { .. } | Mark::Due));
-        self.due += usize::from(mark == Mark::Due);
-        self.lapsed += usize::from(mark == Mark::Lapsed);
+        self.granted += u32::from(matches!(mark, Mark::Granted { .. } | Mark::Due));
+        self.due += u32::from(mark == Mark::Due);
+        self.lapsed += u32::from(mark == Mark::Lapsed);
     }
 
     fn uncount(&mut self, mark: Mark) {
-        self.granted -= usize::from(matches!(mark, Mark::Granted { .. } | Mark::Due));
-        self.due -= usize::from(mark == Mark::Due);
-        self.lapsed -= usize::from(mark == Mark::Lapsed);
+        self.granted -= u32::from(matches!(mark, Mark::Granted { .. } | Mark::Due));
+        self.due -= u32::from(mark == Mark::Due);
+        self.lapsed -= u32::from(mark == Mark::Lapsed);
     }
 
     /// Changes the mark of a node, and the status that its future reads.
@@ -383,6 +396,31 @@ impl<T> Line<T> {
             self.first = unsafe { self.waiting_from(Some(node)) };
         }
         Some(waker)
+    }
+
+    /// [`grant_here`](Self::grant_here) for one that is woken at once: a waker of ours is not cloned for it. The
+    /// wake is to be made when the lock has been given back.
+    ///
+    /// # Safety
+    /// As `grant_here`.
+    pub(crate) unsafe fn tell_here(&mut self, node: NonNull<Waiter<T>>) -> Told {
+        // SAFETY: handed on.
+        let (told, epoch) = unsafe {
+            Self::with(node, |links| match &links.waker {
+                Some(waker) if links.own => {
+                    let epoch = wake::epoch_of(waker).unwrap_or(0);
+                    (Told::Own(Wakeup::of(waker)), epoch)
+                }
+                _ => (links.waker.take().map_or(Told::Nobody, Told::Other), 0),
+            })
+        };
+        // SAFETY: as above.
+        unsafe { self.set_mark(node, Mark::Granted { epoch }) };
+        if self.first == Some(node) {
+            // SAFETY: as above; it is found to be passed over.
+            self.first = unsafe { self.waiting_from(Some(node)) };
+        }
+        told
     }
 
     /// Whether a grant of this node's is unclaimed though a poll of its task that began after the
@@ -492,8 +530,8 @@ impl<T> Line<T> {
     pub(crate) unsafe fn set_own(&mut self, node: NonNull<Waiter<T>>, own: bool) {
         // SAFETY: handed on.
         let was_own = unsafe { Self::with(node, |links| std::mem::replace(&mut links.own, own)) };
-        self.own -= usize::from(was_own);
-        self.own += usize::from(own);
+        self.own -= u32::from(was_own);
+        self.own += u32::from(own);
     }
 
     /// Whether a node's waker wakes what `waker` wakes.

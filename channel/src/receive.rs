@@ -1,6 +1,7 @@
 //! The receiver's side of the protocols: taking messages, sleeping, draining.
 
 use std::mem::ManuallyDrop;
+use std::ptr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -10,18 +11,23 @@ use wakerun::sync::{spin_loop, thread};
 use wakerun::wake::{self, Batch, Place};
 
 use crate::chan::Chan;
+use crate::error::TryRecvError;
 use crate::flavor::{Flavor, Mpsc};
 use crate::gate::{CLOSED, POSITION_MASK, Word};
-use crate::ring::{Message, NOWHERE};
+use crate::out::{InPlace, Out, Returned};
+use crate::ring::{Found, NOWHERE, Ring, Slots};
 use crate::waiter::{Status, Wants};
 
 /// How often the receiver looks again for a message that is being written: a memcpy's time. Models
 /// have no time, and each look costs them dear.
 pub(crate) const SPINS: u32 = if cfg!(wakerun_loom) { 1 } else { 32 };
 
-/// What a look at the queue found.
-pub(crate) enum Take<T> {
-    Value(T),
+/// What an attempt to take came to.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Took {
+    /// A message is where the caller wants it.
+    Message,
     /// Nothing, and more can come.
     Empty,
     /// A sender is between its claim and the end of its write.
@@ -35,70 +41,210 @@ pub(crate) struct Cursor<T> {
     /// The next position, or [`NOWHERE`] while there is a stash; the head in the channel is a copy
     /// for the senders.
     head: u64,
-    /// A message that was taken when a foreign waker panicked, and the position after it: it is
-    /// received next.
-    stash: Option<Box<(T, u64)>>,
+    /// The slots that the next position is in, if anybody has needed any there.
+    slots: Slots<T>,
+    /// See [`Ring::edge_mask`].
+    edge_mask: u64,
+    /// A message that is received next, and has no slot.
+    stash: Option<Box<Stash<T>>>,
     /// The only sender has been served since the last sleep: it runs soon, and will send. Then one
     /// more poll in vain, at the worst, is tried before the next sleep, since that and a wake cost more.
     expecting: bool,
 }
 
+/// A message that was taken when a foreign waker panicked, or one out of the line that is to be looked at.
+struct Stash<T> {
+    value: ManuallyDrop<T>,
+    /// The position after it.
+    head: u64,
+}
+
 impl<T> Cursor<T> {
-    pub(crate) fn new() -> Self {
+    /// That of the receiver of a new channel.
+    pub(crate) fn new(ring: &Ring<T>) -> Self {
         Self {
             head: 0,
+            // SAFETY: the receiver's.
+            slots: unsafe { ring.slots_at(0) },
+            edge_mask: ring.edge_mask(),
             stash: None,
             expecting: false,
         }
     }
 
-    /// Takes the next message, if it is there.
+    /// Moves the message at the head out.
+    ///
+    /// # Safety
+    /// It is there.
     #[inline(always)]
-    pub(crate) fn take(&mut self, chan: &Arc<Chan<T, Mpsc>>) -> Take<T> {
-        // SAFETY: the cursor is the receiver's, and moves on from each position it has taken.
-        match unsafe { chan.ring.take(self.head) } {
-            Some(Message::Value(value)) => Take::Value(self.taken(chan, value)),
-            Some(Message::Withdrawn(value)) => self.discard(chan, value),
-            None => self.take_beyond_ring(chan),
+    unsafe fn receive<R: Returned<T>>(&mut self, chan: &Arc<Chan<T, Mpsc>>) -> R {
+        // The line is looked at before the head moves. That is no earlier than it would be otherwise: without a
+        // fence, a look behind the head's store can come before it, too.
+        if chan.rx.waiting.load(Ordering::Relaxed) || !wake::is_deferred(chan) || self.is_last() {
+            // SAFETY: handed on.
+            return unsafe { self.receive_slowly(chan) };
+        }
+        // SAFETY: handed on.
+        unsafe { self.move_out(chan) }
+    }
+
+    // The long ways are calls at the end, so that the short one needs no frame.
+
+    /// # Safety
+    /// As [`receive`](Self::receive).
+    #[inline(never)]
+    unsafe fn receive_slowly<R: Returned<T>>(&mut self, chan: &Arc<Chan<T, Mpsc>>) -> R {
+        let mut out = R::NOTHING;
+        // SAFETY: handed on.
+        unsafe { self.receive_into(chan, &mut out) };
+        out
+    }
+
+    /// [`receive`](Self::receive) into `out`.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    unsafe fn receive_into<O: Out<T>>(&mut self, chan: &Arc<Chan<T, Mpsc>>, out: &mut O) {
+        // SAFETY: handed on; the head moves on.
+        self.slots.with(self.head, |from| unsafe { out.fill(from) });
+        self.advance_and_release(chan, out);
+    }
+
+    /// The message at the head is in `out`, or gone: moves the head on, and sees to those who wait for its slot.
+    #[inline(always)]
+    fn advance_and_release<O: Out<T>>(&mut self, chan: &Arc<Chan<T, Mpsc>>, out: &mut O) {
+        self.advance(chan);
+        if !chan.rx.waiting.load(Ordering::Relaxed) {
+            if defer_fence(chan) {
+                return;
+            }
+            // Pairs with the locked instruction of a parking sender. If the line has been seen already,
+            // taking its lock is what it takes.
+            fence(Ordering::SeqCst);
+            if !chan.rx.waiting.load(Ordering::Relaxed) {
+                return;
+            }
+        }
+        self.release(chan, out);
+    }
+
+    /// Moves the message at the head out, and the head on.
+    ///
+    /// # Safety
+    /// It is there, and the next position is in the same slots.
+    #[inline(always)]
+    unsafe fn move_out<R: Returned<T>>(&mut self, chan: &Chan<T, Mpsc>) -> R {
+        let (head, slots) = (self.head, self.slots);
+        // The head moves when the result has been written: at its final place, since nothing comes between. A
+        // value that is kept until afterwards would be copied twice.
+        let _after = AdvanceOnDrop { cursor: self, chan };
+        // SAFETY: handed on; the head moves on.
+        slots.with(head, |from| unsafe { R::of(from) })
+    }
+
+    /// Takes the next message into `out`, if it is there.
+    pub(crate) fn take<O: Out<T>>(&mut self, chan: &Arc<Chan<T, Mpsc>>, out: &mut O) -> Took {
+        loop {
+            match self.slots.look(self.head) {
+                Found::Message if O::STAYS => return Took::Message,
+                Found::Message => {
+                    // SAFETY: seen just now.
+                    unsafe { self.receive_into(chan, out) };
+                    return Took::Message;
+                }
+                // SAFETY: seen just now.
+                Found::Withdrawn => unsafe { self.discard(chan) },
+                Found::Void => {
+                    self.advance(chan);
+                    chan.fence_and_release();
+                }
+                Found::Nothing if self.enter_slots(chan) => {}
+                Found::Nothing => {
+                    if let Some(took) = self.take_beyond_ring(chan, out) {
+                        return took;
+                    }
+                }
+            }
         }
     }
 
-    /// A message has been taken out of the ring.
+    /// The next message, if it is there; waits for one that is being written.
     #[inline(always)]
-    fn taken(&mut self, chan: &Arc<Chan<T, Mpsc>>, value: T) -> T {
-        self.advance(chan);
-        if !chan.rx.waiting.load(Ordering::Relaxed) && defer_fence(chan) {
-            return value;
+    pub(crate) fn try_recv(&mut self, chan: &Arc<Chan<T, Mpsc>>) -> Result<T, TryRecvError> {
+        if self.slots.look(self.head) == Found::Message {
+            // SAFETY: seen just now.
+            return unsafe { self.receive(chan) };
         }
-        self.after_take(chan, value)
+        self.try_recv_slowly(chan)
+    }
+
+    #[inline(never)]
+    fn try_recv_slowly(&mut self, chan: &Arc<Chan<T, Mpsc>>) -> Result<T, TryRecvError> {
+        let mut out = Err(TryRecvError::Empty);
+        if self.take_now(chan, &mut out) == Took::End {
+            out = Err(TryRecvError::Disconnected);
+        }
+        out
+    }
+
+    /// [`take`](Self::take), but waits for a message that is being written.
+    pub(crate) fn take_now<O: Out<T>>(&mut self, chan: &Arc<Chan<T, Mpsc>>, out: &mut O) -> Took {
+        loop {
+            match self.take(chan, out) {
+                Took::Unpublished => self.wait_published(chan),
+                took => return took,
+            }
+        }
+    }
+
+    /// Whether other slots begin behind the head.
+    #[inline(always)]
+    fn is_last(&self) -> bool {
+        self.head.wrapping_add(1) & self.edge_mask == 0
     }
 
     #[inline(always)]
     fn advance(&mut self, chan: &Chan<T, Mpsc>) {
+        if self.is_last() {
+            self.leave_slots(chan);
+        } else {
+            self.advance_within_slots(chan);
+        }
+    }
+
+    #[inline(always)]
+    fn advance_within_slots(&mut self, chan: &Chan<T, Mpsc>) {
         self.head = self.head.wrapping_add(1) & POSITION_MASK;
         // Release: the slot has been read before a sender that sees this writes to it again.
         chan.rx.head.store(self.head, Ordering::Release);
     }
 
-    /// A slot has become free, and there is a line, or nobody else will make the fence that makes
-    /// "no line" the truth.
+    /// The head comes to where other slots begin.
+    #[cold]
     #[inline(never)]
-    fn after_take(&mut self, chan: &Chan<T, Mpsc>, value: T) -> T {
-        // Pairs with the locked instruction of a parking sender. If the line has been seen already,
-        // taking its lock is what it takes.
-        if !chan.rx.waiting.load(Ordering::Relaxed) {
-            fence(Ordering::SeqCst);
-            if !chan.rx.waiting.load(Ordering::Relaxed) {
-                return value;
-            }
-        }
-        self.release(chan, value)
+    fn leave_slots(&mut self, chan: &Chan<T, Mpsc>) {
+        self.head = self.head.wrapping_add(1) & POSITION_MASK;
+        // SAFETY: the receiver, which does not take the line's lock before it has received.
+        unsafe { chan.leave_slots(self.head) };
+        // SAFETY: the receiver's.
+        self.slots = unsafe { chan.ring.slots_at(self.head) };
     }
 
-    /// Serves the line with a message in hand, which a panicking waker must not lose.
+    /// Whether there are slots where there were none when the receiver came.
     #[inline(always)]
-    fn release(&mut self, chan: &Chan<T, Mpsc>, value: T) -> T {
-        let in_hand = InHand::new(self, value);
+    fn enter_slots(&mut self, chan: &Chan<T, Mpsc>) -> bool {
+        self.slots.is_vacant() && self.head != NOWHERE && {
+            // SAFETY: the receiver's.
+            self.slots = unsafe { chan.ring.slots_at(self.head) };
+            !self.slots.is_vacant()
+        }
+    }
+
+    /// Serves the line with a message in `out`, which a panicking waker must not keep from the caller.
+    #[inline(always)]
+    fn release<O: Out<T>>(&mut self, chan: &Chan<T, Mpsc>, out: &mut O) {
+        let in_hand = InHand { cursor: self, out };
         let mut line = chan.line.lock();
         if let Some(waker) = chan.serve_one_send(&mut line) {
             drop(line);
@@ -108,7 +254,7 @@ impl<T> Cursor<T> {
             drop(line);
             Self::serve_line(chan);
         }
-        in_hand.into_value()
+        in_hand.arrived();
     }
 
     /// Serves a line of any kind.
@@ -120,66 +266,73 @@ impl<T> Cursor<T> {
     }
 
     /// A message that its sender has withdrawn: its capacity comes back, and it is dropped.
+    ///
+    /// # Safety
+    /// There is one at the head.
     #[cold]
     #[inline(never)]
-    fn discard(&mut self, chan: &Arc<Chan<T, Mpsc>>, value: T) -> Take<T> {
-        let mut withdrawn = value;
-        loop {
-            self.advance(chan);
-            chan.fence_and_release();
-            drop(withdrawn);
-            // SAFETY: as in `take`.
-            match unsafe { chan.ring.take(self.head) } {
-                Some(Message::Withdrawn(value)) => withdrawn = value,
-                Some(Message::Value(value)) => {
-                    self.advance(chan);
-                    return Take::Value(self.after_take(chan, value));
-                }
-                None => return self.take_beyond_ring(chan),
-            }
-        }
+    unsafe fn discard(&mut self, chan: &Chan<T, Mpsc>) {
+        // SAFETY: handed on; the head moves on.
+        let withdrawn = self
+            .slots
+            .with(self.head, |from| unsafe { ptr::read(from) });
+        self.advance(chan);
+        chan.fence_and_release();
+        drop(withdrawn);
     }
 
-    /// The ring has nothing: looks at the stash and the line, then for the end.
+    /// The ring has nothing: looks at the stash and the line, then for the end. `None`: the ring has something
+    /// now.
     #[inline(never)]
-    fn take_beyond_ring(&mut self, chan: &Arc<Chan<T, Mpsc>>) -> Take<T> {
-        if let Some(stash) = self.stash.take() {
-            let (value, head) = *stash;
-            self.head = head;
-            return Take::Value(value);
+    fn take_beyond_ring<O: Out<T>>(
+        &mut self,
+        chan: &Arc<Chan<T, Mpsc>>,
+        out: &mut O,
+    ) -> Option<Took> {
+        if let Some(stash) = &self.stash {
+            if !O::STAYS {
+                // SAFETY: it leaves the stash here.
+                unsafe { out.fill(&raw const *stash.value) };
+                self.head = stash.head;
+                // Forgets the message, and frees its memory.
+                self.stash = None;
+            }
+            return Some(Took::Message);
         }
         loop {
             let word = chan.gate.load();
             if word.tail() != self.head {
                 return if chan.ring.is_published(self.head) {
-                    self.take(chan)
+                    None
                 } else {
-                    Take::Unpublished
+                    Some(Took::Unpublished)
                 };
             }
             if chan.rx.waiting.load(Ordering::Relaxed) {
-                match self.take_from_line(chan) {
-                    FromLine::Value(value) => return Take::Value(value),
+                match self.take_from_line(chan, out) {
+                    FromLine::Message => return Some(Took::Message),
                     FromLine::Again => continue,
                     FromLine::Nothing => {}
                 }
             }
             if !may_have_ended(chan, word) {
-                return Take::Empty;
+                return Some(Took::Empty);
             }
             // Several things were looked at. If the word has not changed meanwhile, they are of one
             // moment: what was sent before the last sender went would be seen in it (its Acquire
             // pairs with the senders' last decrement).
             if chan.gate.load() == word {
-                return Take::End;
+                return Some(Took::End);
             }
         }
     }
 
     /// The ring is empty and senders wait: takes the message of the first one straight out of the
     /// line, and serves those behind it, in one critical section.
-    fn take_from_line(&mut self, chan: &Chan<T, Mpsc>) -> FromLine<T> {
+    fn take_from_line<O: Out<T>>(&mut self, chan: &Chan<T, Mpsc>, out: &mut O) -> FromLine {
         let mut batch = Batch::new(Place::Tail);
+        // Memory is to be had before the lock.
+        let mut stash = O::STAYS.then(Box::<Stash<T>>::new_uninit);
         let mut line = chan.line.lock();
         let word = chan.gate.load();
         if word.tail() != self.head {
@@ -189,22 +342,80 @@ impl<T> Cursor<T> {
         let Some((node, wants)) = line.first() else {
             return FromLine::Nothing;
         };
-        let mut taken = None;
+        let mut in_hand = None;
         if wants == Wants::Send {
             // SAFETY: linked, and alive until `take_out`.
             let waiter = unsafe { node.as_ref() };
-            // SAFETY: a linked send's message is in its node, and leaves it here.
-            taken = Some(InHand::new(self, unsafe { waiter.take_value() }));
+            if let Some(mut stash) = stash.take() {
+                // SAFETY: a linked send's message is in its node, and leaves it here.
+                let value = unsafe { waiter.take_value() };
+                let value = ManuallyDrop::new(value);
+                let head = std::mem::replace(&mut self.head, NOWHERE);
+                stash.write(Stash { value, head });
+                // SAFETY: written just now.
+                self.stash = Some(unsafe { stash.assume_init() });
+            } else {
+                // SAFETY: as above.
+                unsafe { out.fill(waiter.value_place()) };
+            }
+            in_hand = Some(InHand { cursor: self, out });
             // SAFETY: linked, and its message has been taken.
             unsafe { Chan::<T, Mpsc>::take_out(&mut line, node, Status::Taken, &mut batch) };
         }
         let served = chan.serve_as_receiver(&mut line, &mut batch);
         drop(line);
         chan.after_serving(served, &mut batch);
-        match taken {
-            Some(in_hand) => FromLine::Value(in_hand.into_value()),
+        match in_hand {
+            Some(in_hand) => {
+                in_hand.arrived();
+                FromLine::Message
+            }
             None => FromLine::Nothing,
         }
+    }
+
+    /// Where the message is that [`take`](Self::take) has found with [`InPlace`](crate::out::InPlace).
+    pub(crate) fn front(&self) -> *mut T {
+        match &self.stash {
+            Some(stash) => (&raw const *stash.value).cast_mut(),
+            None => self.slots.with(self.head, <*const T>::cast_mut),
+        }
+    }
+
+    /// Moves it out.
+    ///
+    /// # Safety
+    /// It is there: that was the last that was done with the cursor.
+    pub(crate) unsafe fn take_front(&mut self, chan: &Arc<Chan<T, Mpsc>>) -> T {
+        let mut out = None;
+        if self.stash.is_some() {
+            let _ = self.take_beyond_ring(chan, &mut out);
+        } else {
+            // SAFETY: handed on. (It may have been withdrawn meanwhile, but has been received already.)
+            unsafe { self.receive_into(chan, &mut out) };
+        }
+        match out {
+            Some(value) => value,
+            None => unreachable!("it was there"),
+        }
+    }
+
+    /// Drops it where it is.
+    ///
+    /// # Safety
+    /// As [`take_front`](Self::take_front).
+    pub(crate) unsafe fn drop_front(&mut self, chan: &Arc<Chan<T, Mpsc>>) {
+        let mut panics = FirstPanic::new();
+        let front = self.front();
+        // SAFETY: handed on; it is passed, or forgotten, below.
+        panics.catch(|| unsafe { ptr::drop_in_place(front) });
+        if let Some(stash) = self.stash.take() {
+            // The message in it has been dropped.
+            self.head = stash.head;
+        } else {
+            panics.catch(|| self.advance_and_release(chan, &mut InPlace));
+        }
+        panics.resume("dropping a message");
     }
 
     /// Waits for the message that is being written at the head. Only a thread that has lost its core
@@ -222,84 +433,21 @@ impl<T> Cursor<T> {
         if !wake::spend_budget_at_hand(false) {
             return self.poll_at_limit(chan, cx);
         }
-        // SAFETY: as in `take`.
-        match unsafe { chan.ring.take(self.head) } {
-            Some(Message::Value(value)) => {
-                self.advance(chan);
-                if chan.rx.waiting.load(Ordering::Relaxed) {
-                    return self.poll_release(chan, value);
-                }
-                if !wake::is_deferred(chan) {
-                    return self.poll_after_take(chan, value);
-                }
-                Poll::Ready(Some(value))
-            }
-            None => self.poll_beyond_ring(chan, cx),
-            Some(Message::Withdrawn(value)) => self.poll_past(chan, value, cx),
+        if self.slots.look(self.head) == Found::Message {
+            // SAFETY: seen just now.
+            return unsafe { self.receive(chan) };
         }
+        self.poll_slowly(chan, cx)
     }
 
-    // The long ways are calls at the end, so that the short one needs no frame.
-
+    /// No message, at the first look.
     #[inline(never)]
-    fn poll_release(&mut self, chan: &Arc<Chan<T, Mpsc>>, value: T) -> Poll<Option<T>> {
-        Poll::Ready(Some(self.release(chan, value)))
-    }
-
-    #[inline(never)]
-    fn poll_after_take(&mut self, chan: &Arc<Chan<T, Mpsc>>, value: T) -> Poll<Option<T>> {
-        Poll::Ready(Some(if defer_fence(chan) {
-            value
-        } else {
-            self.after_take(chan, value)
-        }))
-    }
-
-    /// The ring has nothing, at the first look.
-    #[inline(never)]
-    fn poll_beyond_ring(
-        &mut self,
-        chan: &Arc<Chan<T, Mpsc>>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<T>> {
-        if self.expecting {
-            self.expecting = false;
-            if chan.gate.load().is_quiet(self.head) && wake::poll_again(cx.waker()) {
-                wake::refund_budget();
-                return Poll::Pending;
-            }
+    fn poll_slowly(&mut self, chan: &Arc<Chan<T, Mpsc>>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        let mut out = Poll::Pending;
+        if self.poll_charged(chan, cx, &mut out) == Poll::Ready(Took::End) {
+            out = Poll::Ready(None);
         }
-        let take = self.take_beyond_ring(chan);
-        self.poll_with(chan, take, cx)
-    }
-
-    /// A message that has been withdrawn is the first.
-    #[cold]
-    #[inline(never)]
-    fn poll_past(
-        &mut self,
-        chan: &Arc<Chan<T, Mpsc>>,
-        withdrawn: T,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<T>> {
-        let take = self.discard(chan, withdrawn);
-        self.poll_with(chan, take, cx)
-    }
-
-    fn poll_with(
-        &mut self,
-        chan: &Arc<Chan<T, Mpsc>>,
-        take: Take<T>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<T>> {
-        match take {
-            Take::Value(value) => Poll::Ready(Some(value)),
-            Take::End => Poll::Ready(None),
-            Take::Empty | Take::Unpublished => {
-                wake::refund_budget();
-                self.poll_empty(chan, cx)
-            }
-        }
+        out
     }
 
     /// The budget has to be looked into.
@@ -310,21 +458,60 @@ impl<T> Cursor<T> {
         chan: &Arc<Chan<T, Mpsc>>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<T>> {
-        if !wake::spend_budget() {
-            return self.poll_exhausted(chan, cx);
+        let mut out = Poll::Pending;
+        if self.poll_into(chan, cx, &mut out) == Poll::Ready(Took::End) {
+            out = Poll::Ready(None);
         }
-        let take = self.take(chan);
-        self.poll_with(chan, take, cx)
+        out
+    }
+
+    /// Takes the next message into `out`; Ready with `Message` or `End`.
+    pub(crate) fn poll_into<O: Out<T>>(
+        &mut self,
+        chan: &Arc<Chan<T, Mpsc>>,
+        cx: &mut Context<'_>,
+        out: &mut O,
+    ) -> Poll<Took> {
+        if wake::spend_budget() {
+            self.poll_charged(chan, cx, out)
+        } else {
+            self.poll_exhausted(chan, cx, out)
+        }
+    }
+
+    /// [`poll_into`](Self::poll_into), for which the budget has been charged.
+    #[inline(always)]
+    fn poll_charged<O: Out<T>>(
+        &mut self,
+        chan: &Arc<Chan<T, Mpsc>>,
+        cx: &mut Context<'_>,
+        out: &mut O,
+    ) -> Poll<Took> {
+        let expecting = std::mem::take(&mut self.expecting);
+        // (With a stash, the head is no position, and so no tail.)
+        if chan.gate.load().is_quiet(self.head) {
+            if expecting && wake::poll_again(cx.waker()) {
+                wake::refund_budget();
+                return Poll::Pending;
+            }
+        } else {
+            match self.take(chan, out) {
+                Took::Empty | Took::Unpublished => {}
+                took => return Poll::Ready(took),
+            }
+        }
+        wake::refund_budget();
+        self.poll_empty(chan, cx, out)
     }
 
     /// The budget is used up: yields if there is something to receive, else sleeps as usual.
     #[cold]
-    #[inline(never)]
-    fn poll_exhausted(
+    fn poll_exhausted<O: Out<T>>(
         &mut self,
         chan: &Arc<Chan<T, Mpsc>>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<T>> {
+        out: &mut O,
+    ) -> Poll<Took> {
         if self.stash.is_some()
             || chan.ring.is_published(self.head)
             || chan.rx.waiting.load(Ordering::Relaxed)
@@ -333,12 +520,17 @@ impl<T> Cursor<T> {
             wake::force_yield(cx);
             return Poll::Pending;
         }
-        self.poll_empty(chan, cx)
+        self.poll_empty(chan, cx, out)
     }
 
     /// Nothing at the first look: prepares to sleep, and looks again.
-    #[inline(never)]
-    fn poll_empty(&mut self, chan: &Arc<Chan<T, Mpsc>>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+    #[inline]
+    fn poll_empty<O: Out<T>>(
+        &mut self,
+        chan: &Arc<Chan<T, Mpsc>>,
+        cx: &mut Context<'_>,
+        out: &mut O,
+    ) -> Poll<Took> {
         let mut line_looked_at = false;
         if !chan.rx.side.is_free() && chan.gate.take_parked() {
             // An earlier sleep that no news has ended.
@@ -374,13 +566,12 @@ impl<T> Cursor<T> {
             if taken_back {
                 chan.rx.side.acknowledge();
             }
-            match self.take(chan) {
-                Take::Value(value) => return Poll::Ready(Some(value)),
-                Take::End => return Poll::Ready(None),
+            match self.take(chan, out) {
                 // Whoever cleared PARKED brings news, and wakes.
-                Take::Empty | Take::Unpublished if !taken_back => return Poll::Pending,
-                Take::Empty => line_looked_at = true,
-                Take::Unpublished => {}
+                Took::Empty | Took::Unpublished if !taken_back => return Poll::Pending,
+                Took::Empty => line_looked_at = true,
+                Took::Unpublished => {}
+                took => return Poll::Ready(took),
             }
         }
     }
@@ -400,9 +591,8 @@ impl<T> Cursor<T> {
     /// The receiver is gone and the channel closed to all: drops what is queued, and the waker.
     pub(crate) fn drain(&mut self, chan: &Chan<T, Mpsc>, panics: &mut FirstPanic) {
         if let Some(stash) = self.stash.take() {
-            let (value, head) = *stash;
-            self.head = head;
-            panics.catch(|| drop(value));
+            self.head = stash.head;
+            panics.catch(|| drop(ManuallyDrop::into_inner(stash.value)));
         }
         // Nobody claims any more; some may still write what they have claimed.
         let tail = chan.gate.load().tail();
@@ -435,8 +625,8 @@ pub(crate) fn wait_until(done: impl Fn() -> bool) {
 }
 
 /// What a look at the line came to.
-enum FromLine<T> {
-    Value(T),
+enum FromLine {
+    Message,
     /// A message has come into the ring meanwhile.
     Again,
     /// No message can be taken from the line now.
@@ -460,34 +650,38 @@ pub(crate) fn defer_fence<T, F: Flavor>(chan: &Arc<Chan<T, F>>) -> bool {
 }
 
 /// A message on its way to the caller; if a foreign waker panics now, it is received next.
-struct InHand<'a, T> {
+struct InHand<'a, T, O: Out<T>> {
     cursor: &'a mut Cursor<T>,
-    value: ManuallyDrop<T>,
+    out: &'a mut O,
 }
 
-impl<'a, T> InHand<'a, T> {
+impl<T, O: Out<T>> InHand<'_, T, O> {
     #[inline]
-    fn new(cursor: &'a mut Cursor<T>, value: T) -> Self {
-        Self {
-            cursor,
-            value: ManuallyDrop::new(value),
-        }
-    }
-
-    #[inline]
-    fn into_value(self) -> T {
-        let mut this = ManuallyDrop::new(self);
-        // SAFETY: taken once: `this` is not dropped.
-        unsafe { ManuallyDrop::take(&mut this.value) }
+    fn arrived(self) {
+        std::mem::forget(self);
     }
 }
 
-impl<T> Drop for InHand<'_, T> {
+impl<T, O: Out<T>> Drop for InHand<'_, T, O> {
     #[cold]
     fn drop(&mut self) {
-        // SAFETY: `into_value` has not been called, or this would not run.
-        let value = unsafe { ManuallyDrop::take(&mut self.value) };
-        let head = std::mem::replace(&mut self.cursor.head, NOWHERE);
-        self.cursor.stash = Some(Box::new((value, head)));
+        if let Some(value) = self.out.take_back() {
+            let value = ManuallyDrop::new(value);
+            let head = std::mem::replace(&mut self.cursor.head, NOWHERE);
+            self.cursor.stash = Some(Box::new(Stash { value, head }));
+        }
+    }
+}
+
+/// The message at the head has been read: the head moves on.
+struct AdvanceOnDrop<'a, T> {
+    cursor: &'a mut Cursor<T>,
+    chan: &'a Chan<T, Mpsc>,
+}
+
+impl<T> Drop for AdvanceOnDrop<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.cursor.advance_within_slots(self.chan);
     }
 }

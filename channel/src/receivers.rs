@@ -24,10 +24,10 @@ use std::task::Waker;
 
 use wakerun::lock::LockGuard;
 use wakerun::panics::FirstPanic;
-use wakerun::sync::atomic::{AtomicUsize, Ordering};
+use wakerun::sync::atomic::{AtomicU32, Ordering};
 use wakerun::wake::{Batch, Place, PollWatch, Poller};
 
-use crate::line::{Line, show};
+use crate::line::{Line, Told, show};
 use crate::waiter::{Mark, Waiter};
 
 /// What receivers are to be woken for.
@@ -42,8 +42,9 @@ pub(crate) enum News {
 /// What a look at the queue found.
 pub(crate) enum Taken<T> {
     Value(T),
-    /// A message that its sender has withdrawn: to be dropped after the lock.
-    Withdrawn(T),
+    /// A message that its sender has withdrawn: to be dropped after the lock. Or a position that no message has
+    /// come to.
+    Withdrawn(Option<T>),
     /// Nothing, and more can come.
     Empty,
     /// A sender is between its claim and the end of its write.
@@ -55,15 +56,15 @@ pub(crate) enum Taken<T> {
 /// Copies of the line's counts, for looking at without the lock.
 #[derive(Debug)]
 pub(crate) struct Counts {
-    granted: AtomicUsize,
-    own: AtomicUsize,
+    granted: AtomicU32,
+    own: AtomicU32,
 }
 
 impl Counts {
     pub(crate) fn new() -> Self {
         Self {
-            granted: AtomicUsize::new(0),
-            own: AtomicUsize::new(0),
+            granted: AtomicU32::new(0),
+            own: AtomicU32::new(0),
         }
     }
 
@@ -96,6 +97,13 @@ pub(crate) trait Source: PollWatch + Sized {
 
     /// Nobody waits any more. Under the lock.
     fn retract(&self);
+
+    /// Takes the next message and does all that is to be done for it, in the simplest case: it is there, and
+    /// nobody but the caller has anything to do with it. `None` says nothing.
+    #[inline(always)]
+    fn take_simply(self: &Arc<Self>) -> Option<Self::Item> {
+        None
+    }
 
     /// Takes the next message, if it is there. Under the lock.
     fn take(&self, state: &mut Self::State, after: &mut Self::After) -> Taken<Self::Item>;
@@ -183,7 +191,16 @@ pub(crate) trait Source: PollWatch + Sized {
     }
 
     /// Takes the next message without waiting.
+    #[inline]
     fn take_now(self: &Arc<Self>) -> Taken<Self::Item> {
+        match self.take_simply() {
+            Some(value) => Taken::Value(value),
+            None => self.take_now_slowly(),
+        }
+    }
+
+    #[inline(never)]
+    fn take_now_slowly(self: &Arc<Self>) -> Taken<Self::Item> {
         loop {
             let mut after = Self::After::default();
             let taken = self.take(&mut self.lock(), &mut after);
@@ -239,6 +256,34 @@ pub(crate) trait Source: PollWatch + Sized {
     /// Wakes waiting receivers in their order: as many as there are messages; all, if the channel is
     /// closed and each message may be the last one.
     fn wake_receivers(&self, news: News) {
+        if news == News::Messages(1) && !self.is_closed() {
+            self.wake_one();
+        } else {
+            self.wake_many(news);
+        }
+    }
+
+    /// A message has come: wakes the first receiver that waits.
+    fn wake_one(&self) {
+        let told = {
+            let mut state = self.lock();
+            let line = Self::line(&mut state);
+            let Some((node, _)) = line.first() else {
+                return;
+            };
+            // SAFETY: linked, and waiting.
+            let told = unsafe { line.tell_here(node) };
+            self.end_waiting(line, true);
+            told
+        };
+        match told {
+            Told::Own(wakeup) => wakeup.fire(Place::Next),
+            Told::Other(waker) => wakerun::wake::wake_owned(waker, Place::Next),
+            Told::Nobody => {}
+        }
+    }
+
+    fn wake_many(&self, news: News) {
         let mut left = match news {
             News::Messages(count) if !self.is_closed() => count,
             _ => usize::MAX,

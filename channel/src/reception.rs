@@ -2,39 +2,101 @@
 
 use std::cell::Cell;
 use std::marker::PhantomPinned;
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use wakerun::panics::FirstPanic;
+use wakerun::sync::UnsafeCell;
 use wakerun::wake;
 
 use crate::receivers::{Source, Taken, discard};
 use crate::waiter::{Mark, Waiter, Wants};
 use crate::watching::Watching;
 
+/// Whether a look at an empty queue has made the node wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waits {
+    /// It lacks a waker.
+    No,
+    /// Others wait, too, as is known already.
+    InLine,
+    /// That somebody waits has become known just now: another look is due.
+    Announced,
+}
+
+/// How far a wait is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The place has not been made.
+    New,
+    /// The waiter is in no line.
+    Out,
+    /// The waiter is in the line, marked in any way.
+    InLine,
+}
+
 /// A wait for a message: a place in the line of receivers, if need be.
+///
+/// Most receives find a message and never wait, so the place is made by the first wait.
 pub(crate) struct Reception {
-    /// Whether the waiter is in the line, marked in any way.
-    linked: Cell<bool>,
-    waiter: Waiter<()>,
-    watching: Watching,
+    stage: Cell<Stage>,
+    place: UnsafeCell<MaybeUninit<Place>>,
     /// The line points to the waiter.
     _pinned: PhantomPinned,
 }
 
+/// What a receiver waits with; nothing in it needs a drop.
+struct Place {
+    waiter: Waiter<()>,
+    watching: Watching,
+}
+
 impl Reception {
+    #[inline(always)]
     pub(crate) fn new() -> Self {
         Self {
-            linked: Cell::new(false),
-            waiter: Waiter::without_value(),
-            watching: Watching::new(),
+            stage: Cell::new(Stage::New),
+            place: UnsafeCell::new(MaybeUninit::uninit()),
             _pinned: PhantomPinned,
         }
     }
 
+    /// The place, which is made if it has not been yet.
+    fn place(&self) -> &Place {
+        if self.stage.get() == Stage::New {
+            let made = Place {
+                waiter: Waiter::without_value(),
+                watching: Watching::new(),
+            };
+            // SAFETY: there is no reference to what has not been made, and `&self` is of this thread only.
+            self.place.with_mut(|place| unsafe { (*place).write(made) });
+            self.stage.set(Stage::Out);
+        }
+        self.place.with(|place| {
+            // SAFETY: it is written above only, once; from then on there are shared references.
+            let place = unsafe { &*place };
+            // SAFETY: made, by now, and never taken out.
+            unsafe { place.assume_init_ref() }
+        })
+    }
+
     fn node(&self) -> NonNull<Waiter<()>> {
-        NonNull::from(&self.waiter)
+        NonNull::from(&self.place().waiter)
+    }
+
+    fn is_linked(&self) -> bool {
+        self.stage.get() == Stage::InLine
+    }
+
+    /// The waiter has left the line, or is about to; whether it was in it.
+    fn unlink(&self) -> bool {
+        let linked = self.is_linked();
+        if linked {
+            self.stage.set(Stage::Out);
+        }
+        linked
     }
 
     /// Ready with `None`: the channel has come to its end. It may be polled again in any case.
@@ -49,107 +111,107 @@ impl Reception {
         cx: &mut Context<'_>,
     ) -> Poll<Option<S::Item>> {
         if !wake::spend_budget() {
-            if !source.is_quiet() {
-                wake::force_yield(cx);
-                return Poll::Pending;
-            }
             // SAFETY: handed on.
-            return unsafe { self.poll_empty(source, cx) };
+            return unsafe { self.poll_exhausted(source, cx) };
         }
-        loop {
-            let mut after = S::After::default();
-            let mut old = None;
-            let taken = {
-                let mut state = source.lock();
-                let taken = source.take(&mut state, &mut after);
-                if matches!(taken, Taken::Value(_) | Taken::End) && self.linked.replace(false) {
-                    // SAFETY: linked.
-                    old = unsafe { source.leave(&mut state, self.node()) };
-                    self.watching.end(&**source);
-                }
-                taken
-            };
-            match taken {
-                Taken::Value(value) => {
-                    let value = source.settle(&mut after, value);
-                    return Poll::Ready(Some(source.recycle(old, value)));
-                }
-                Taken::Withdrawn(value) => {
-                    source.settle_without_value(&mut after);
-                    drop(value);
-                }
-                Taken::End => {
-                    source.settle_without_value(&mut after);
-                    old.into_iter().for_each(wake::recycle);
-                    return Poll::Ready(None);
-                }
-                Taken::Empty | Taken::Unpublished => {
-                    wake::refund_budget();
-                    source.settle_without_value(&mut after);
-                    // SAFETY: handed on.
-                    return unsafe { self.poll_empty(source, cx) };
-                }
-            }
+        if !self.is_linked()
+            && let Some(value) = source.take_simply()
+        {
+            return Poll::Ready(Some(value));
         }
+        // SAFETY: handed on.
+        unsafe { self.poll_slowly(source, cx) }
     }
 
-    /// Nothing at the first look: waits in the line, and looks again.
+    /// The budget is used up: yields if there is something to receive, else waits as usual.
     ///
     /// # Safety
     /// As [`poll`](Self::poll).
+    #[cold]
     #[inline(never)]
-    unsafe fn poll_empty<S: Source>(
+    unsafe fn poll_exhausted<S: Source>(
         &self,
         source: &Arc<S>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<S::Item>> {
+        if !source.is_quiet() {
+            wake::force_yield(cx);
+            return Poll::Pending;
+        }
+        // SAFETY: handed on.
+        unsafe { self.wait(source, cx) }
+    }
+
+    /// Not the simplest case: there may be nothing to receive, or the future has a place in the line.
+    ///
+    /// # Safety
+    /// As [`poll`](Self::poll).
+    #[inline(never)]
+    unsafe fn poll_slowly<S: Source>(
+        &self,
+        source: &Arc<S>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<S::Item>> {
+        // SAFETY: handed on.
+        let polled = unsafe { self.wait(source, cx) };
+        if polled.is_pending() {
+            wake::refund_budget();
+        }
+        polled
+    }
+
+    /// Takes what is there, or waits for it in the line.
+    ///
+    /// # Safety
+    /// As [`poll`](Self::poll).
+    unsafe fn wait<S: Source>(
+        &self,
+        source: &Arc<S>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<S::Item>> {
+        // What the node gets to wait with. Most receives need none: there is something to take, or the
+        // node stands in the line, with the waker that it needs.
+        let mut entry: Option<(Waker, bool)> = None;
         loop {
-            // Cloned outside the lock, since that may be foreign code.
-            let waker = wake::clone_waker(cx.waker());
-            let own = self.watching.begin(cx, &**source, || source.watch_polls());
             let mut after = S::After::default();
-            let mut old = None;
-            let mut unused = None;
-            let announced;
+            let (mut old, mut left) = (None, None);
+            let mut waits = Waits::No;
             let taken = {
                 let mut state = source.lock();
-                let node = self.node();
-                let linked = self.linked.replace(true);
-                announced = source.begin_waiting(&mut state, |line| {
-                    if !linked {
-                        self.waiter.reset();
-                        // SAFETY: in no line, pinned, and taken out before it goes.
-                        unsafe { line.push(node, Wants::Message, waker, own) };
-                        return;
+                let mut taken = source.take(&mut state, &mut after);
+                if matches!(taken, Taken::Empty | Taken::Unpublished) {
+                    // SAFETY: handed on.
+                    waits = unsafe { self.begin(source, &mut state, cx, &mut entry, &mut old) };
+                    if waits == Waits::Announced {
+                        // What came before the announcement is for us to see.
+                        taken = source.take(&mut state, &mut after);
                     }
-                    // SAFETY: linked; here and below.
-                    if unsafe { line.look(node) }.2 != Mark::Waiting {
-                        // SAFETY: as above, and not marked waiting.
-                        unsafe { line.wait_again(node) };
-                    }
-                    // SAFETY: as above.
-                    old = unsafe { line.set_waker(node, waker, own) };
-                });
-                let taken = source.take(&mut state, &mut after);
+                }
                 match taken {
                     Taken::Value(_) | Taken::End => {
-                        self.linked.set(false);
-                        // SAFETY: linked.
-                        unused = unsafe { source.leave(&mut state, node) };
-                        self.watching.end(&**source);
+                        if self.unlink() {
+                            // SAFETY: linked.
+                            left = unsafe { source.leave(&mut state, self.node()) };
+                        }
+                        if self.stage.get() != Stage::New {
+                            self.place().watching.end(&**source);
+                        }
                     }
                     // There is a message, and this one wakes itself for it: it counts as woken. Were it to
                     // wait, the wake that has brought it here would be lost to the others.
-                    // SAFETY: linked, and marked waiting.
-                    Taken::Unpublished => unsafe { source.grant_polled(&mut state, node) },
-                    Taken::Empty | Taken::Withdrawn(_) => {}
+                    Taken::Unpublished if waits != Waits::No => {
+                        // SAFETY: linked, and marked waiting.
+                        unsafe { source.grant_polled(&mut state, self.node()) };
+                    }
+                    _ => {}
                 }
                 taken
             };
-            let unneeded = old.into_iter().chain(unused);
             match taken {
                 Taken::Value(value) => {
                     let value = source.settle(&mut after, value);
+                    let brought = entry.map(|(waker, _)| waker);
+                    let unneeded = old.into_iter().chain(left).chain(brought);
                     return Poll::Ready(Some(source.recycle(unneeded, value)));
                 }
                 Taken::Withdrawn(value) => {
@@ -158,33 +220,106 @@ impl Reception {
                 }
                 Taken::End => {
                     source.settle_without_value(&mut after);
-                    discard(unneeded);
+                    let brought = entry.map(|(waker, _)| waker);
+                    discard(old.into_iter().chain(left).chain(brought));
                     return Poll::Ready(None);
+                }
+                Taken::Empty | Taken::Unpublished if waits == Waits::No => {
+                    source.settle_without_value(&mut after);
+                    // Cloned outside the lock, since that may be foreign code.
+                    let waker = wake::clone_waker(cx.waker());
+                    let own = self
+                        .place()
+                        .watching
+                        .begin(cx, &**source, || source.watch_polls());
+                    entry = Some((waker, own));
                 }
                 Taken::Unpublished => {
                     source.settle_without_value(&mut after);
                     // Never sleep here: the sender may have claimed before it could see PARKED.
                     wakerun::sync::spin_loop();
                     wake::force_yield(cx);
+                    discard(old);
                     return Poll::Pending;
                 }
                 Taken::Empty => {
-                    if announced {
+                    if waits == Waits::Announced {
                         source.looked();
                     }
                     source.settle_without_value(&mut after);
+                    discard(old);
                     return Poll::Pending;
                 }
             }
+            // A withdrawn message, after which the node may stand in the line.
+            discard(old);
+        }
+    }
+
+    /// The queue is empty: marks the node waiting, if it has the waker that it needs, or one is brought
+    /// in `entry`. Under the lock; the one that it does not need any more goes to `old`.
+    ///
+    /// # Safety
+    /// As [`poll`](Self::poll).
+    #[inline]
+    unsafe fn begin<S: Source>(
+        &self,
+        source: &Arc<S>,
+        state: &mut S::State,
+        cx: &Context<'_>,
+        entry: &mut Option<(Waker, bool)>,
+        old: &mut Option<Waker>,
+    ) -> Waits {
+        let node = self.node();
+        let linked = self.is_linked();
+        let brought = entry.take();
+        if brought.is_none() {
+            let keeps = linked
+                // SAFETY: linked.
+                && unsafe { S::line(state).will_wake(node, cx.waker()) }
+                && self.place().watching.goes_on(&**source);
+            if !keeps {
+                return Waits::No;
+            }
+        }
+        self.stage.set(Stage::InLine);
+        let announced = source.begin_waiting(state, |line| match brought {
+            Some((waker, own)) if !linked => {
+                self.place().waiter.reset();
+                // SAFETY: in no line, pinned, and taken out before it goes.
+                unsafe { line.push(node, Wants::Message, waker, own) };
+            }
+            brought => {
+                // SAFETY: linked; here and below.
+                if unsafe { line.look(node) }.2 != Mark::Waiting {
+                    // SAFETY: as above, and not marked waiting.
+                    unsafe { line.wait_again(node) };
+                }
+                if let Some((waker, own)) = brought {
+                    // SAFETY: as above.
+                    *old = unsafe { line.set_waker(node, waker, own) };
+                }
+            }
+        });
+        if announced {
+            Waits::Announced
+        } else {
+            Waits::InLine
         }
     }
 
     /// The future goes: leaves the line, and passes on a wake that it has not used.
+    #[inline(always)]
     pub(crate) fn cancel<S: Source>(&self, source: &S) {
-        if !self.linked.replace(false) {
-            return;
+        if self.unlink() {
+            self.leave_line(source);
         }
-        self.watching.end(source);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn leave_line<S: Source>(&self, source: &S) {
+        self.place().watching.end(source);
         let (waker, was_woken) = {
             let mut state = source.lock();
             let node = self.node();

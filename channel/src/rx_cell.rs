@@ -14,15 +14,17 @@
 use std::task::Waker;
 
 use wakerun::sync::UnsafeCell;
-use wakerun::sync::atomic::{AtomicU64, Ordering};
+use wakerun::sync::atomic::{AtomicU32, Ordering};
 use wakerun::wake::{Place, Wakeup};
 
 pub(crate) struct RxCell {
     waker: UnsafeCell<Option<Waker>>,
     /// How often the receiver has prepared to sleep; the receiver's own, read by owners.
-    park: AtomicU64,
+    ///
+    /// It may wrap: only the last park and the one before it are ever told apart.
+    park: AtomicU32,
     /// The park that the last owner has finished with.
-    acknowledged: AtomicU64,
+    acknowledged: AtomicU32,
 }
 
 // SAFETY: the waker is reached by one owner at a time, by the table above.
@@ -32,8 +34,8 @@ impl RxCell {
     pub(crate) fn new() -> Self {
         Self {
             waker: UnsafeCell::new(None),
-            park: AtomicU64::new(0),
-            acknowledged: AtomicU64::new(0),
+            park: AtomicU32::new(0),
+            acknowledged: AtomicU32::new(0),
         }
     }
 

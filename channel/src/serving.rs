@@ -109,9 +109,9 @@ impl<T, F: Flavor> Chan<T, F> {
     /// Shows the line's counts to those who look without the lock.
     #[inline]
     pub(crate) fn copy_counts(&self, line: &Line<T>) {
-        show(&self.grants, line.granted());
-        show(&self.due, line.due());
-        show(&self.own, line.own());
+        show(&self.rx.grants, line.granted());
+        show(&self.rx.due, line.due());
+        show(&self.rx.own, line.own());
     }
 
     /// [`serve`](Self::serve) for the receiver, WAITING being set, PARKED not (it may be left from a
@@ -167,10 +167,9 @@ impl<T, F: Flavor> Chan<T, F> {
         let position = word.tail();
         // SAFETY: linked, and alive until `finish`.
         let waiter = unsafe { node.as_ref() };
-        // SAFETY: a linked send's message is in its node, and leaves it here: the node goes out.
-        let value = unsafe { waiter.take_value() };
-        // SAFETY: claimed by the store below, and the lock is held.
-        unsafe { self.ring.deposit(position, value) };
+        // SAFETY: a linked send's message is in its node, and leaves it here: the node goes out. The position is
+        // claimed by the store below, and the lock is held.
+        unsafe { self.ring.deposit_from(position, waiter.value_place()) };
         // SAFETY: linked, under the lock.
         unsafe { waiter.set_position(position) };
         // SAFETY: found just now.
@@ -198,10 +197,9 @@ impl<T, F: Flavor> Chan<T, F> {
     ) {
         // SAFETY: linked, and alive until `take_out`.
         let waiter = unsafe { node.as_ref() };
-        // SAFETY: a linked send's message is in its node, and leaves it here: the node goes out.
-        let value = unsafe { waiter.take_value() };
-        // SAFETY: claimed by the caller, and the lock is held.
-        unsafe { self.ring.deposit(position, value) };
+        // SAFETY: a linked send's message is in its node, and leaves it here: the node goes out. The position
+        // was claimed by the caller, and the lock is held.
+        unsafe { self.ring.deposit_from(position, waiter.value_place()) };
         // SAFETY: linked, under the lock.
         unsafe { waiter.set_position(position) };
         // SAFETY: linked, and its message has been taken.

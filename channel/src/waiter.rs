@@ -189,12 +189,15 @@ impl<T> Waiter<T> {
     /// The message is in the node, and the caller is the one whom the status allows to take it.
     #[inline]
     pub(crate) unsafe fn take_value(&self) -> T {
-        self.value.with(|value| {
-            // SAFETY: handed on: nobody writes the value meanwhile.
-            let value = unsafe { &*value };
-            // SAFETY: handed on: it is there, and taken once.
-            unsafe { value.assume_init_read() }
-        })
+        // SAFETY: handed on: it is there, and taken once.
+        unsafe { std::ptr::read(self.value_place()) }
+    }
+
+    /// Where the message is, to be moved out of there in one copy, under the rules of
+    /// [`take_value`](Self::take_value).
+    #[inline(always)]
+    pub(crate) fn value_place(&self) -> *const T {
+        self.value.with(|value| value.cast())
     }
 
     /// Calls `f` with the links.

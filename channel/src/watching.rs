@@ -9,12 +9,15 @@ use wakerun::wake::{self, PollWatch};
 pub(crate) struct Watching {
     /// As [`wake::current_poller`] names it; 0: none.
     poller: Cell<usize>,
+    /// The poll of it in which this future was polled last, as [`wake::note_poll`] names it.
+    polled: Cell<u64>,
 }
 
 impl Watching {
     pub(crate) const fn new() -> Self {
         Self {
             poller: Cell::new(0),
+            polled: Cell::new(0),
         }
     }
 
@@ -36,8 +39,21 @@ impl Watching {
                 return false;
             }
             self.poller.set(poller);
+            self.polled.set(0);
         }
+        self.polled.set(wake::note_poll(channel, self.polled.get()));
         true
+    }
+
+    /// Whether the task that is being polled is one of ours that waited here with its own waker at its last poll.
+    /// Then the future is about to wait again.
+    pub(crate) fn goes_on(&self, channel: &impl PollWatch) -> bool {
+        let poller = self.poller.get();
+        let same = poller != 0 && poller == wake::current_poller();
+        if same {
+            self.polled.set(wake::note_poll(channel, self.polled.get()));
+        }
+        same
     }
 
     /// The future waits no more. If that is in a poll of the task that is watched, its ask is taken back;

@@ -22,6 +22,9 @@ const YIELDS: u32 = 32;
 const LONGEST_NAP: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// A mutual-exclusion lock without poisoning; see the module's page for when it is the right one.
+///
+/// What it guards begins right behind the flag, mostly in the same cache line.
+#[repr(C)]
 pub struct Lock<T> {
     locked: AtomicBool,
     value: UnsafeCell<T>,

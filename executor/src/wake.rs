@@ -14,7 +14,8 @@
 //! - **epochs**: [`TaskRef::epoch`] and [`watch_polls`] tell whether a task has been polled since, so
 //!   that what was granted to a task which does not come for it can be taken back;
 //! - **blocking forms**: [`block_on_thread`] and [`block_on_thread_until`] wait for a future on a plain
-//!   thread; [`must_not_block`] tells where that would be a mistake.
+//!   thread, and [`Patience`] for a moment before that; [`must_not_block`] tells where that would be a
+//!   mistake.
 //!
 //! Everything works off the runtime, too, with any executor's wakers: then a placed wake is a wake,
 //! a deferral is refused, and the budget is without limit.
@@ -36,6 +37,7 @@
 mod batch;
 #[cfg(wakerun_loom)]
 mod model_task;
+mod patience;
 mod poll_end;
 mod task_ref;
 mod wakeup;
@@ -45,6 +47,7 @@ pub use crate::runtime::{block_on_thread, block_on_thread_until};
 pub use batch::{BATCH, Batch};
 #[cfg(wakerun_loom)]
 pub use model_task::ModelTask;
+pub use patience::Patience;
 pub use poll_end::{
     PollEnd, cancel_deferred, defer_to_poll_end, defer_to_poll_end_unchecked, forget_deferred,
     is_deferred,
@@ -52,8 +55,8 @@ pub use poll_end::{
 pub use task_ref::{TaskRef, current_task};
 pub use wakeup::Wakeup;
 pub use watch::{
-    PollWatch, Poller, current_poller, epoch_of, is_own_waker, unwatch_polls, watch_polls,
-    watch_polls_unchecked,
+    PollWatch, Poller, current_poller, epoch_of, is_own_waker, note_poll, unwatch_polls,
+    watch_polls, watch_polls_unchecked,
 };
 
 pub use crate::scheduler::Place;

@@ -15,7 +15,9 @@ use std::time::Duration;
 use common::{Event, Kind, each_kind, within};
 use wakerun::Builder;
 use wakerun::task::yield_now;
-use wakerun::wake::{PollEnd, PollWatch, Poller, defer_to_poll_end, unwatch_polls, watch_polls};
+use wakerun::wake::{
+    PollEnd, PollWatch, Poller, defer_to_poll_end, note_poll, unwatch_polls, watch_polls,
+};
 
 /// What is given to the builder, as the hook to be tested.
 type Hook = Box<dyn Fn() + Send + Sync>;
@@ -363,5 +365,47 @@ fn a_watch_that_is_taken_back_is_told_no_more() {
             Arc::strong_count(&watched)
         });
         assert_eq!(runtime.block_on(task).unwrap(), 2);
+    });
+}
+
+#[test]
+fn a_watch_is_told_of_the_polls_that_have_not_come_to_all_who_asked() {
+    struct Watch(AtomicUsize);
+
+    impl PollWatch for Watch {
+        fn poll_over(&self, _: &Poller<'_>) -> bool {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            true
+        }
+    }
+
+    each_kind(|_, runtime| {
+        let watch = Arc::new(Watch(AtomicUsize::new(0)));
+        let watched = Arc::clone(&watch);
+        let task = runtime.spawn(async move {
+            let told = || watched.0.swap(0, Ordering::SeqCst);
+            for _ in 0..2 {
+                assert!(watch_polls(&watched));
+            }
+            let (mut one, mut other) = (0, 0);
+            one = note_poll(&*watched, one);
+            // A second time in a poll it counts for nothing.
+            one = note_poll(&*watched, one);
+            yield_now().await;
+            assert_eq!(told(), 1, "the other was not polled");
+            one = note_poll(&*watched, one);
+            other = note_poll(&*watched, other);
+            yield_now().await;
+            assert_eq!(told(), 0);
+            // One was polled and one goes: which one is not known.
+            let _ = note_poll(&*watched, one);
+            unwatch_polls(&*watched);
+            yield_now().await;
+            assert_eq!(told(), 1);
+            // The last poll is told in any case.
+            let _ = note_poll(&*watched, other);
+        });
+        runtime.block_on(task).unwrap();
+        assert_eq!(watch.0.load(Ordering::SeqCst), 1);
     });
 }

@@ -11,13 +11,14 @@ use std::process::ExitCode;
 use std::task::Poll;
 use std::time::Duration;
 
+use wakerun_channel::error::TrySendError;
 use wakerun_channel::{mpmc, mpsc, unbounded};
 
 /// Does its operation so many times.
 type Kernel = fn(usize);
 
 /// The kernels by name.
-const KERNELS: [(&str, Kernel); 12] = [
+const KERNELS: [(&str, Kernel); 22] = [
     ("try_send+try_recv", |n| in_task(try_pair(n))),
     ("send+recv", |n| in_task(async_pair(n))),
     ("try_send+try_recv, no runtime", |n| {
@@ -35,10 +36,51 @@ const KERNELS: [(&str, Kernel); 12] = [
     ("a message through capacity 10, 13 senders", |n| {
         funnel(13, 10, n)
     }),
+    ("a message through mpmc, 1 to 8", |n| {
+        many_receivers(1, 8, n)
+    }),
+    ("a message through mpmc, 8 to 1", |n| {
+        many_receivers(8, 1, n)
+    }),
+    ("a message through mpmc, 8 to 8", |n| {
+        many_receivers(8, 8, n)
+    }),
     ("spawn of a task, its run and end", |n| in_task(spawns(n))),
     ("yield", |n| in_task(yields(n))),
     ("a timer set and cancelled", |n| in_task(timers(n))),
+    ("try_send+try_recv, 1 KiB", |n| in_task(large_try_pair(n))),
+    ("send+recv, 1 KiB", |n| in_task(large_pair(n))),
+    ("reserve+send+recv, 1 KiB", |n| {
+        in_task(large_permit_pair(n))
+    }),
+    (
+        "a message through capacity 64, 4 senders, 1 KiB",
+        large_funnel,
+    ),
+    ("try_send to a full channel, 1 KiB", |n| {
+        in_task(large_refused(n));
+    }),
+    ("reserve+send_with+recv_ref, 1 KiB", |n| {
+        in_task(large_in_place(n));
+    }),
+    ("send+recv, capacity 10,000", |n| in_task(block_pair(n))),
 ];
+
+/// A large message: 1 KiB, all of it written, of which the receiver looks at both ends.
+struct Large([u64; 128]);
+
+impl Large {
+    #[inline]
+    fn new(number: usize) -> Self {
+        Self([number as u64; 128])
+    }
+
+    #[inline]
+    fn number(&self) -> usize {
+        assert_eq!(self.0[0], self.0[127]);
+        self.0[0] as usize
+    }
+}
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -75,6 +117,82 @@ async fn async_pair(n: usize) {
         tx.send(i).await.unwrap();
         assert_eq!(rx.recv().await, Some(i));
     }
+}
+
+async fn large_try_pair(n: usize) {
+    let (tx, mut rx) = mpsc::channel(64);
+    for i in 0..n {
+        assert!(tx.try_send(Large::new(i)).is_ok());
+        // By reference: the loop moves nothing.
+        assert!(matches!(&rx.try_recv(), Ok(large) if large.number() == i));
+    }
+}
+
+async fn large_pair(n: usize) {
+    let (tx, mut rx) = mpsc::channel(64);
+    for i in 0..n {
+        assert!(tx.send(Large::new(i)).await.is_ok());
+        assert!(matches!(&rx.recv().await, Some(large) if large.number() == i));
+    }
+}
+
+async fn large_permit_pair(n: usize) {
+    let (tx, mut rx) = mpsc::channel(64);
+    for i in 0..n {
+        assert!(tx.reserve().await.unwrap().send(Large::new(i)).is_ok());
+        assert!(matches!(&rx.recv().await, Some(large) if large.number() == i));
+    }
+}
+
+async fn large_in_place(n: usize) {
+    let (tx, mut rx) = mpsc::channel(64);
+    for i in 0..n {
+        let permit = tx.reserve().await.unwrap();
+        assert!(permit.send_with(|| Large::new(i)).is_ok());
+        assert!(matches!(&rx.recv_ref().await, Some(large) if large.number() == i));
+    }
+}
+
+/// The slots are in blocks.
+async fn block_pair(n: usize) {
+    let (tx, mut rx) = mpsc::channel(10_000);
+    for i in 0..n {
+        tx.send(i).await.unwrap();
+        assert_eq!(rx.recv().await, Some(i));
+    }
+}
+
+async fn large_refused(n: usize) {
+    let (tx, _rx) = mpsc::channel(1);
+    assert!(tx.try_send(Large::new(0)).is_ok());
+    for i in 0..n {
+        let refused = tx.try_send(Large::new(i));
+        assert!(matches!(&refused, Err(TrySendError::Full(large)) if large.number() == i));
+    }
+}
+
+/// Sends `n` large messages through one channel that is full most of the time, on one worker.
+fn large_funnel(n: usize) {
+    const SENDERS: usize = 4;
+    let runtime = wakerun::Builder::new_current_thread().build().unwrap();
+    let (tx, mut rx) = mpsc::channel(64);
+    for _ in 0..SENDERS {
+        let tx = tx.clone();
+        drop(runtime.spawn(async move {
+            for i in 0..n / SENDERS {
+                assert!(tx.send(Large::new(i)).await.is_ok());
+            }
+        }));
+    }
+    drop(tx);
+    let receiver = runtime.spawn(async move {
+        let mut sum = 0;
+        while let Some(large) = &rx.recv().await {
+            sum += large.number();
+        }
+        sum
+    });
+    assert!(runtime.block_on(receiver).unwrap() > 0);
 }
 
 async fn permit_pair(n: usize) {
@@ -123,6 +241,42 @@ fn funnel(senders: usize, capacity: usize, n: usize) {
         count
     });
     assert_eq!(runtime.block_on(receiver).unwrap(), share * senders);
+}
+
+/// Sends `n` messages through one channel of capacity 64 to many receivers, on one worker.
+fn many_receivers(senders: usize, receivers: usize, n: usize) {
+    let runtime = wakerun::Builder::new_current_thread().build().unwrap();
+    let (tx, rx) = mpmc::channel(64);
+    let share = n / senders;
+    for _ in 0..senders {
+        let tx = tx.clone();
+        drop(runtime.spawn(async move {
+            for i in 0..share {
+                tx.send(i).await.unwrap();
+            }
+        }));
+    }
+    drop(tx);
+    let receivers: Vec<_> = (0..receivers)
+        .map(|_| {
+            let rx = rx.clone();
+            runtime.spawn(async move {
+                let mut count = 0;
+                while rx.recv().await.is_some() {
+                    count += 1;
+                }
+                count
+            })
+        })
+        .collect();
+    drop(rx);
+    runtime.block_on(async move {
+        let mut count = 0;
+        for receiver in receivers {
+            count += receiver.await.unwrap();
+        }
+        assert_eq!(count, share * senders);
+    });
 }
 
 async fn spawns(n: usize) {

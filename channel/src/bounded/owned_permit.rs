@@ -1,6 +1,7 @@
 //! Room for one message, in hand, with the sender that it came from.
 
 use std::fmt;
+use std::mem::MaybeUninit;
 
 use super::Sender;
 use crate::error::SendError;
@@ -60,6 +61,40 @@ impl<T, F: Flavor> OwnedPermit<T, F> {
                 None => unreachable!("the sender leaves with the permit's end"),
             },
             Claim::Full | Claim::Closed => Err(SendError(value)),
+        }
+    }
+
+    /// Sends a message that is built in its slot; the sender comes back. See
+    /// [`Permit::send_with`](super::Permit::send_with).
+    ///
+    /// # Errors
+    /// If the receivers are gone; `make` is not called then.
+    pub fn send_with(self, make: impl FnOnce() -> T) -> Result<Sender<T, F>, SendError<()>> {
+        self.write(|slot| slot.write(make()))
+    }
+
+    /// As [`send_with`](Self::send_with), with the slot in hand; the sender comes back. See
+    /// [`Permit::write`](super::Permit::write).
+    ///
+    /// # Errors
+    /// If the receivers are gone; `write` is not called then.
+    ///
+    /// # Panics
+    /// If what `write` returns is not in the slot.
+    pub fn write(
+        mut self,
+        write: impl for<'s> FnOnce(&'s mut MaybeUninit<T>) -> &'s mut T,
+    ) -> Result<Sender<T, F>, SendError<()>> {
+        match self.sender().chan().gate.claim_with_permit() {
+            Claim::Claimed { position, wake } => match self.sender.take() {
+                Some(sender) => {
+                    // SAFETY: claimed just now, in exchange for the permit.
+                    unsafe { sender.chan().publish_in_place(position, wake, write) };
+                    Ok(sender)
+                }
+                None => unreachable!("the sender leaves with the permit's end"),
+            },
+            Claim::Full | Claim::Closed => Err(SendError(())),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Room for one message, in hand.
 
 use std::fmt;
+use std::mem::MaybeUninit;
 
 use crate::chan::Chan;
 use crate::error::SendError;
@@ -70,6 +71,62 @@ impl<'a, T, F: Flavor> Permit<'a, T, F> {
                 Ok(())
             }
             Claim::Full | Claim::Closed => Err(SendError(value)),
+        }
+    }
+
+    /// Sends a message that `make` builds in its slot: a large one need not be copied.
+    ///
+    /// Receivers come to a stop at the slot until `make` is done: it should be short, and must not receive from this
+    /// channel. If it panics, the room is given back, and nothing is sent.
+    ///
+    /// # Errors
+    /// If the receivers are gone; `make` is not called then.
+    ///
+    /// ```
+    /// let (tx, mut rx) = wakerun_channel::mpsc::channel::<[u64; 512]>(1);
+    /// tx.try_reserve().unwrap().send_with(|| [7; 512]).unwrap();
+    /// assert_eq!(rx.try_recv().unwrap()[511], 7);
+    /// ```
+    #[inline]
+    pub fn send_with(self, make: impl FnOnce() -> T) -> Result<(), SendError<()>> {
+        self.write(|slot| slot.write(make()))
+    }
+
+    /// As [`send_with`](Self::send_with), but `write` gets the slot, where it builds the message piece by piece, and
+    /// returns it.
+    ///
+    /// # Errors
+    /// If the receivers are gone; `write` is not called then.
+    ///
+    /// # Panics
+    /// If what `write` returns is not in the slot. Then the room is given back, and nothing is sent.
+    ///
+    /// ```
+    /// let (tx, mut rx) = wakerun_channel::mpsc::channel::<[u8; 4096]>(1);
+    /// let permit = tx.try_reserve().unwrap();
+    /// permit
+    ///     .write(|slot| {
+    ///         let message = slot.write([0; 4096]);
+    ///         message[0] = 1;
+    ///         message
+    ///     })
+    ///     .unwrap();
+    /// assert_eq!(rx.try_recv_ref().unwrap()[0], 1);
+    /// ```
+    #[inline]
+    pub fn write(
+        self,
+        write: impl for<'s> FnOnce(&'s mut MaybeUninit<T>) -> &'s mut T,
+    ) -> Result<(), SendError<()>> {
+        let chan = self.chan;
+        match chan.gate.claim_with_permit() {
+            Claim::Claimed { position, wake } => {
+                std::mem::forget(self);
+                // SAFETY: claimed just now, in exchange for the permit.
+                unsafe { chan.publish_in_place(position, wake, write) };
+                Ok(())
+            }
+            Claim::Full | Claim::Closed => Err(SendError(())),
         }
     }
 }

@@ -90,10 +90,10 @@ impl<'a, T, F: Flavor> Send<'a, T, F> {
     /// The message is in the waiter, which is in no line, and the claim is the caller's.
     #[inline(always)]
     unsafe fn publish(&self, position: u64, wake: bool) -> Poll<Result<(), SendError<T>>> {
-        // SAFETY: handed on.
-        let value = unsafe { self.finish() };
-        // SAFETY: handed on.
-        unsafe { self.sender.chan().publish(position, wake, value) };
+        self.stage.set(Stage::Over);
+        let (chan, from) = (self.sender.chan(), self.waiter.value_place());
+        // SAFETY: handed on; the message leaves the waiter.
+        unsafe { chan.publish_from(position, wake, from) };
         Poll::Ready(Ok(()))
     }
 
@@ -141,13 +141,12 @@ impl<'a, T, F: Flavor> Send<'a, T, F> {
         let line = chan.line.lock();
         match chan.claim() {
             Claim::Claimed { position, wake } => {
-                // SAFETY: a new send's message is in its waiter.
-                let value = unsafe { self.waiter.take_value() };
                 self.stage.set(Stage::Waiting);
                 // SAFETY: a new send's waiter has never been in a line.
                 unsafe { self.waiter.finish_deposited(position) };
-                // SAFETY: claimed just now, and the lock is held.
-                unsafe { chan.ring.deposit(position, value) };
+                // SAFETY: claimed just now, and the lock is held; a new send's message is in its waiter, and
+                // leaves it.
+                unsafe { chan.ring.deposit_from(position, self.waiter.value_place()) };
                 drop(line);
                 if wake {
                     // SAFETY: the claim saw PARKED.

@@ -191,6 +191,8 @@ impl<T, F: Flavor> Sender<T, F> {
         match self.try_send(value) {
             Ok(()) => Ok(()),
             Err(TrySendError::Closed(value)) => Err(SendError(value)),
+            // At once into the line, where a receiver takes the message from, or makes room for it: a sender that
+            // only watched for room would have to come back for that, and could be overtaken.
             Err(TrySendError::Full(value)) => wakerun::wake::block_on_thread(self.send(value)),
         }
     }
@@ -506,12 +508,12 @@ impl<T, F: Flavor> Sender<T, F> {
 
     /// How many senders there are, this one among them. A snapshot.
     pub fn strong_count(&self) -> usize {
-        self.chan.senders.load(Ordering::Relaxed)
+        self.chan.senders.load(Ordering::Relaxed) as usize
     }
 
     /// How many weak senders there are. A snapshot.
     pub fn weak_count(&self) -> usize {
-        self.chan.weak_senders.load(Ordering::Relaxed)
+        self.chan.weak_senders.load(Ordering::Relaxed) as usize
     }
 }
 

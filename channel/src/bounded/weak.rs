@@ -36,12 +36,12 @@ impl<T, F: Flavor> WeakSender<T, F> {
 
     /// How many senders there are. A snapshot.
     pub fn strong_count(&self) -> usize {
-        self.chan.senders.load(Ordering::Relaxed)
+        self.chan.senders.load(Ordering::Relaxed) as usize
     }
 
     /// How many weak senders there are, this one among them. A snapshot.
     pub fn weak_count(&self) -> usize {
-        self.chan.weak_senders.load(Ordering::Relaxed)
+        self.chan.weak_senders.load(Ordering::Relaxed) as usize
     }
 }
 

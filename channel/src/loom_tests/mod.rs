@@ -2,6 +2,7 @@
 //!
 //! Each shows one meeting of two or three threads, with as few steps as it takes.
 
+mod blocks;
 mod lapse;
 mod mpmc;
 mod mpsc;

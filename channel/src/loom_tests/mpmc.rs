@@ -139,6 +139,28 @@ fn a_receiver_that_comes_too_late_is_woken_again() {
     });
 }
 
+/// A receiver that was woken for a message which another has taken waits again, with the waker that it left
+/// in the line, against the next claim.
+#[test]
+fn a_receiver_that_was_woken_in_vain_is_woken_again() {
+    model(|| {
+        let (tx, rx) = mpmc::channel(2);
+        let other = rx.clone();
+        let sender = thread::spawn(move || {
+            tx.try_send(1).unwrap();
+            let taken = other.try_recv();
+            tx.try_send(2).unwrap();
+            taken
+        });
+        let got = block_on_thread(rx.recv());
+        let taken = sender.join().unwrap();
+        assert!(matches!(
+            (got, taken),
+            (Some(1), Err(TryRecvError::Empty)) | (Some(2), Ok(1))
+        ));
+    });
+}
+
 /// Close against receivers that wait and that are about to: all are told.
 #[test]
 fn a_close_tells_all_receivers() {

@@ -373,3 +373,37 @@ fn two_messages_wake_two_receivers() {
         assert!(receivers.iter().all(|(.., over)| *over));
     });
 }
+
+/// Building in place: a message that is not built after all wakes and is passed by.
+#[test]
+fn a_message_that_is_not_built_is_passed_by() {
+    model(|| {
+        let (tx, mut rx) = mpsc::channel(1);
+        let sender = thread::spawn(move || {
+            let permit = tx.try_reserve().unwrap();
+            let built = catch_unwind(AssertUnwindSafe(|| {
+                permit.send_with(|| std::panic::resume_unwind(Box::new(())))
+            }));
+            assert!(built.is_err());
+            block_on_thread(tx.send(1)).unwrap();
+        });
+        assert_eq!(block_on_thread(rx.recv()), Some(1));
+        assert_eq!(block_on_thread(rx.recv()), None);
+        sender.join().unwrap();
+    });
+}
+
+/// Reading in place: the room comes back when the reference goes, to a sender that parks meanwhile.
+#[test]
+fn a_reference_that_goes_serves_the_line() {
+    model(|| {
+        let (tx, mut rx) = mpsc::channel(1);
+        tx.try_send(0).unwrap();
+        let sender = thread::spawn(move || block_on_thread(tx.send(1)).unwrap());
+        let message = rx.try_recv_ref().unwrap();
+        assert_eq!(*message, 0);
+        drop(message);
+        sender.join().unwrap();
+        assert_eq!(rx.try_recv(), Ok(1));
+    });
+}

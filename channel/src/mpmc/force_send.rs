@@ -63,7 +63,7 @@ impl<T> Sender<T> {
                     unsafe { chan.publish(position, wake, value) };
                     return Ok(match oldest {
                         Some(Message::Value(value)) => Some(value),
-                        Some(Message::Withdrawn(_)) | None => None,
+                        Some(Message::Withdrawn(_) | Message::Void) | None => None,
                     });
                 }
                 Evicted::Unpublished => chan.wait_published(),
@@ -80,7 +80,8 @@ impl<T> Chan<T, Mpmc> {
     ///
     /// Under the receivers' lock.
     fn evict(self: &Arc<Self>, state: &mut State<T>) -> Evicted<T> {
-        let line = self.line.lock();
+        let mut line = self.line.lock();
+        let mut left = None;
         let nobody = line.is_empty();
         let word = if nobody {
             self.begin_line().0
@@ -103,7 +104,7 @@ impl<T> Chan<T, Mpmc> {
             match unsafe { self.ring.take(state.head) } {
                 None => Evicted::Unpublished,
                 oldest => {
-                    self.advance(state);
+                    left = self.advance_in_line(state, &mut line);
                     let (position, wake) = self.gate.claim_in_line();
                     Evicted::Claimed {
                         position,
@@ -117,6 +118,7 @@ impl<T> Chan<T, Mpmc> {
             self.end_line();
         }
         drop(line);
+        self.recycle(left);
         evicted
     }
 }

@@ -116,8 +116,7 @@ pub mod future {
 /// A channel for `capacity` messages; see [`mpsc::channel`](crate::mpsc::channel).
 ///
 /// # Panics
-/// If `capacity` is 0 or above [`MAX_CAPACITY`], or if the memory for so many messages of this size
-/// is not to be had. (For capacity 0, see [`rendezvous`](crate::rendezvous).)
+/// If `capacity` is 0 or above [`MAX_CAPACITY`], or if the memory that is needed at once is not to be had. (For capacity 0, see [`rendezvous`](crate::rendezvous).)
 ///
 /// ```
 /// let (tx, rx) = wakerun_channel::mpmc::channel(2);

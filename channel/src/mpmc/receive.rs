@@ -1,6 +1,6 @@
 //! Many receivers: taking messages under one lock.
 //!
-//! Whoever holds the receivers' lock is the one receiver of the protocols in `chan.rs` and `ring.rs`: it
+//! Whoever holds the receivers' lock is the one receiver of the protocols in `chan.rs` and `ring/`: it
 //! alone moves the head, and PARKED, which here announces that somebody waits, changes only under it. The
 //! lock is held for a copy of the message; if senders wait, their line is served in it, too (this lock
 //! first, then the line's).
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use wakerun::lock::{Lock, LockGuard};
 use wakerun::panics::FirstPanic;
-use wakerun::sync::atomic::{AtomicUsize, Ordering, fence};
+use wakerun::sync::atomic::{AtomicU32, Ordering, fence};
 use wakerun::wake::{self, Batch, Place};
 
 use crate::chan::Chan;
@@ -19,39 +19,44 @@ use crate::gate::{CLOSED, POSITION_MASK};
 use crate::line::Line;
 use crate::receive::{defer_fence, may_have_ended, wait_until};
 use crate::receivers::{Counts, InHand, Source, Taken};
-use crate::ring::Message;
+use crate::ring::{Found, Left, Message, Ring};
 use crate::serving::Served;
 use crate::waiter::{Status, Wants};
 
-/// Where receivers are, and where they wait.
+/// Where receivers are, and where they wait. What each receive needs comes first.
+#[repr(C)]
 pub(crate) struct Receivers<T> {
     state: Lock<State<T>>,
     counts: Counts,
     /// Strong receivers.
-    pub(super) strong: AtomicUsize,
-    pub(super) weak: AtomicUsize,
+    pub(super) strong: AtomicU32,
+    pub(super) weak: AtomicU32,
 }
 
 /// What the receivers' lock guards.
+#[repr(C)]
 pub(crate) struct State<T> {
     /// The next position; the head in the channel is a copy for the senders.
     pub(super) head: u64,
+    /// A copy of the channel's, apart from what senders write.
+    ring: Ring<T>,
     /// Messages that were taken when a foreign waker panicked: they are received next.
     stash: VecDeque<T>,
     line: Line<()>,
 }
 
 impl<T> Receivers<T> {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(ring: Ring<T>) -> Self {
         Self {
             state: Lock::new(State {
                 head: 0,
+                ring,
                 stash: VecDeque::new(),
                 line: Line::new(),
             }),
             counts: Counts::new(),
-            strong: AtomicUsize::new(1),
-            weak: AtomicUsize::new(0),
+            strong: AtomicU32::new(1),
+            weak: AtomicU32::new(0),
         }
     }
 }
@@ -115,6 +120,28 @@ impl<T> Source for Chan<T, Mpmc> {
         let _ = self.gate.take_parked();
     }
 
+    #[inline(always)]
+    fn take_simply(self: &Arc<Self>) -> Option<T> {
+        let mut state = self.rx.side.state.lock();
+        if self.rx.waiting.load(Ordering::Relaxed) || !state.stash.is_empty() {
+            return None;
+        }
+        // SAFETY: whoever has the lock is the receiver.
+        let slots = unsafe { state.ring.slots_at(state.head) };
+        if slots.look(state.head) != Found::Message {
+            return None;
+        }
+        // SAFETY: found just now, and the head moves on below.
+        let value = slots.with(state.head, |from| unsafe { std::ptr::read(from) });
+        self.advance(&mut state);
+        drop(state);
+        if defer_fence(self) {
+            Some(value)
+        } else {
+            Some(self.fence_with(value))
+        }
+    }
+
     fn take(&self, state: &mut State<T>, after: &mut After) -> Taken<T> {
         // What was taken before is older than what is queued.
         if let Some(value) = state.stash.pop_front() {
@@ -122,7 +149,7 @@ impl<T> Source for Chan<T, Mpmc> {
         }
         loop {
             // SAFETY: whoever has the lock is the receiver, and the head moves on below.
-            if let Some(message) = unsafe { self.ring.take(state.head) } {
+            if let Some(message) = unsafe { state.ring.take(state.head) } {
                 self.advance(state);
                 if self.rx.waiting.load(Ordering::Relaxed) {
                     let mut line = self.line.lock();
@@ -133,12 +160,13 @@ impl<T> Source for Chan<T, Mpmc> {
                 }
                 return match message {
                     Message::Value(value) => Taken::Value(value),
-                    Message::Withdrawn(value) => Taken::Withdrawn(value),
+                    Message::Withdrawn(value) => Taken::Withdrawn(Some(value)),
+                    Message::Void => Taken::Withdrawn(None),
                 };
             }
             let word = self.gate.load();
             if word.tail() != state.head {
-                if self.ring.is_published(state.head) {
+                if state.ring.is_published(state.head) {
                     continue;
                 }
                 return Taken::Unpublished;
@@ -168,12 +196,7 @@ impl<T> Source for Chan<T, Mpmc> {
             if defer_fence(self) {
                 return value;
             }
-            // Pairs with the locked instruction of a parking sender.
-            fence(Ordering::SeqCst);
-            if !self.rx.waiting.load(Ordering::Relaxed) {
-                return value;
-            }
-            after.served.again = true;
+            return self.fence_with(value);
         }
         self.settle_slowly(after, value)
     }
@@ -202,9 +225,9 @@ impl<T> Source for Chan<T, Mpmc> {
 
     fn wait_published(&self) {
         wait_until(|| {
-            // A hint: another receiver may move on meanwhile.
-            let head = self.rx.head.load(Ordering::Acquire);
-            self.gate.load().tail() == head || self.ring.is_published(head)
+            // Under the lock, since a receiver that moves on may take a block with it that is looked at.
+            let state = self.lock();
+            self.gate.load().tail() == state.head || state.ring.is_published(state.head)
         });
     }
 
@@ -219,10 +242,51 @@ impl<T> Source for Chan<T, Mpmc> {
 }
 
 impl<T> Chan<T, Mpmc> {
+    /// Makes the fence that a receive owes, and serves the line if there is one after all, with a message in
+    /// hand, which a panic must not lose.
+    #[inline]
+    fn fence_with(&self, value: T) -> T {
+        // Pairs with the locked instruction of a parking sender.
+        fence(Ordering::SeqCst);
+        if !self.rx.waiting.load(Ordering::Relaxed) {
+            return value;
+        }
+        let mut after = After::default();
+        after.served.again = true;
+        self.settle_slowly(&mut after, value)
+    }
+
     pub(super) fn advance(&self, state: &mut State<T>) {
+        if self.advance_within_slots(state) {
+            return;
+        }
+        // SAFETY: under the receivers' lock.
+        unsafe { self.leave_slots(state.head) };
+    }
+
+    /// [`advance`](Self::advance) under the line's lock, too. What comes back is for [`recycle`](Self::recycle),
+    /// without the lock.
+    pub(super) fn advance_in_line(
+        &self,
+        state: &mut State<T>,
+        line: &mut Line<T>,
+    ) -> Option<Left<T>> {
+        if self.advance_within_slots(state) {
+            return None;
+        }
+        // SAFETY: under the receivers' lock.
+        unsafe { self.leave_slots_in_line(state.head, line) }
+    }
+
+    /// `false`: the state's head is where other slots begin, and that of the channel has not been moved.
+    fn advance_within_slots(&self, state: &mut State<T>) -> bool {
         state.head = state.head.wrapping_add(1) & POSITION_MASK;
+        if state.head & state.ring.edge_mask() == 0 {
+            return false;
+        }
         // Release: the slot has been read before a sender that sees this writes to it again.
         self.rx.head.store(state.head, Ordering::Release);
+        true
     }
 
     /// The ring is empty and senders wait: takes the message of the first one straight out of the
@@ -264,7 +328,8 @@ impl<T> Chan<T, Mpmc> {
             let mut after = After::default();
             let taken = self.take(&mut self.lock(), &mut after);
             match taken {
-                Taken::Value(value) | Taken::Withdrawn(value) => panics.catch(|| drop(value)),
+                Taken::Value(value) => panics.catch(|| drop(value)),
+                Taken::Withdrawn(value) => panics.catch(|| drop(value)),
                 // Nobody claims any more; some may still write what they have claimed.
                 Taken::Unpublished => self.wait_published(),
                 Taken::Empty | Taken::End => break,

@@ -11,6 +11,7 @@ use futures_core::Stream;
 use wakerun::panics::FirstPanic;
 use wakerun::sync::atomic::Ordering;
 use wakerun::time::Instant;
+use wakerun::wake::Patience;
 
 use super::{Recv, RecvMany, WeakReceiver};
 use crate::chan::Chan;
@@ -184,10 +185,14 @@ impl<T> Receiver<T> {
     #[track_caller]
     pub fn blocking_recv(&self) -> Option<T> {
         crate::handle::assert_may_block("blocking_recv");
-        match self.try_recv() {
-            Ok(value) => Some(value),
-            Err(TryRecvError::Disconnected) => None,
-            Err(TryRecvError::Empty) => wakerun::wake::block_on_thread(self.recv()),
+        let mut patience = Patience::new();
+        loop {
+            match self.try_recv() {
+                Ok(value) => return Some(value),
+                Err(TryRecvError::Disconnected) => return None,
+                Err(TryRecvError::Empty) if patience.wait(|| self.chan.has_news()) => {}
+                Err(TryRecvError::Empty) => return wakerun::wake::block_on_thread(self.recv()),
+            }
         }
     }
 
@@ -369,22 +374,22 @@ impl<T> Receiver<T> {
 
     /// How many receivers there are, this one among them. A snapshot.
     pub fn strong_count(&self) -> usize {
-        self.chan.rx.side.strong.load(Ordering::Relaxed)
+        self.chan.rx.side.strong.load(Ordering::Relaxed) as usize
     }
 
     /// How many weak receivers there are. A snapshot.
     pub fn weak_count(&self) -> usize {
-        self.chan.rx.side.weak.load(Ordering::Relaxed)
+        self.chan.rx.side.weak.load(Ordering::Relaxed) as usize
     }
 
     /// How many senders there are. A snapshot.
     pub fn sender_strong_count(&self) -> usize {
-        self.chan.senders.load(Ordering::Relaxed)
+        self.chan.senders.load(Ordering::Relaxed) as usize
     }
 
     /// How many weak senders there are. A snapshot.
     pub fn sender_weak_count(&self) -> usize {
-        self.chan.weak_senders.load(Ordering::Relaxed)
+        self.chan.weak_senders.load(Ordering::Relaxed) as usize
     }
 }
 

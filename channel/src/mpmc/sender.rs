@@ -14,11 +14,11 @@ impl<T> Sender<T> {
     /// # drop((rx, other));
     /// ```
     pub fn receiver_strong_count(&self) -> usize {
-        self.chan().rx.side.strong.load(Ordering::Relaxed)
+        self.chan().rx.side.strong.load(Ordering::Relaxed) as usize
     }
 
     /// How many weak receivers there are. A snapshot.
     pub fn receiver_weak_count(&self) -> usize {
-        self.chan().rx.side.weak.load(Ordering::Relaxed)
+        self.chan().rx.side.weak.load(Ordering::Relaxed) as usize
     }
 }

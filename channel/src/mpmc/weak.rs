@@ -37,12 +37,12 @@ impl<T> WeakReceiver<T> {
 
     /// How many receivers there are. A snapshot.
     pub fn strong_count(&self) -> usize {
-        self.chan.rx.side.strong.load(Ordering::Relaxed)
+        self.chan.rx.side.strong.load(Ordering::Relaxed) as usize
     }
 
     /// How many weak receivers there are, this one among them. A snapshot.
     pub fn weak_count(&self) -> usize {
-        self.chan.rx.side.weak.load(Ordering::Relaxed)
+        self.chan.rx.side.weak.load(Ordering::Relaxed) as usize
     }
 }
 

@@ -10,6 +10,8 @@
 //!   [a page of the guide](crate::guide::cancel_safety) and those in [`future`] say what that does.
 //! - **No futurelock**: a [`Sender::reserve`] that is not polled any more does not keep what it has been
 //!   granted, on wakerun.
+//! - **Large messages** are moved twice on their way, or not at all: [`Permit::send_with`] builds one in its
+//!   slot, and [`Receiver::recv_ref`] hands it out there.
 //! - **Fairness**: on wakerun a task that always finds messages or room, or a closed channel, yields after 128
 //!   operations a poll, or after ten microseconds where they are so short that 128 take less. On other executors
 //!   there is no such limit.
@@ -31,10 +33,12 @@
 
 mod receiver;
 mod recv;
+mod recv_ref;
 
 pub use crate::bounded::MAX_CAPACITY;
 pub use crate::error;
 pub use receiver::Receiver;
+pub use recv_ref::RecvRef;
 
 use recv::{Recv, RecvMany};
 
@@ -99,12 +103,12 @@ pub mod future {
 
 /// A channel for `capacity` messages.
 ///
-/// The queue's memory is for the next power of two of messages, and a byte for each; of a large one,
-/// pages that are never touched cost no memory.
+/// The queue's memory is for the next power of two of messages, and a byte for each. A large one, for more than 64 to
+/// 1024 messages, depending on their size, has it in blocks that come as messages need them and go when these have
+/// been received; if there is no memory for one then, the process ends as it does when a `Box` finds none.
 ///
 /// # Panics
-/// If `capacity` is 0 or above [`MAX_CAPACITY`], or if the memory for so many messages of this size
-/// is not to be had.
+/// If `capacity` is 0 or above [`MAX_CAPACITY`], or if the memory that is needed at once is not to be had.
 ///
 /// ```
 /// let (tx, mut rx) = wakerun_channel::mpsc::channel(2);

@@ -1,7 +1,7 @@
 //! The receiving handle.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -11,13 +11,15 @@ use futures_core::Stream;
 use wakerun::panics::FirstPanic;
 use wakerun::sync::atomic::Ordering;
 use wakerun::time::Instant;
+use wakerun::wake::Patience;
 
-use super::{Recv, RecvMany};
+use super::{Recv, RecvMany, RecvRef};
 use crate::chan::Chan;
 use crate::error::{RecvTimeoutError, TryRecvError};
 use crate::flavor::Mpsc;
 use crate::gate::{CLOSED, RX_GONE};
-use crate::receive::{Cursor, Take};
+use crate::out::InPlace;
+use crate::receive::{Cursor, Took};
 
 /// Receives messages in the order in which they were sent.
 ///
@@ -32,8 +34,8 @@ use crate::receive::{Cursor, Take};
 /// assert!(tx.try_send(3).unwrap_err().is_closed());
 /// ```
 pub struct Receiver<T> {
-    chan: Arc<Chan<T, Mpsc>>,
-    cursor: Cursor<T>,
+    pub(super) chan: Arc<Chan<T, Mpsc>>,
+    pub(super) cursor: Cursor<T>,
 }
 
 // SAFETY: the receiver takes `T`s that senders have moved in.
@@ -47,10 +49,8 @@ impl<T> std::panic::RefUnwindSafe for Receiver<T> {}
 
 impl<T> Receiver<T> {
     pub(super) fn new(chan: Arc<Chan<T, Mpsc>>) -> Self {
-        Self {
-            chan,
-            cursor: Cursor::new(),
-        }
+        let cursor = Cursor::new(&chan.ring);
+        Self { chan, cursor }
     }
 
     /// Receives the next message; `None` when the channel is closed, empty, and no permit is out. (If it never
@@ -122,16 +122,12 @@ impl<T> Receiver<T> {
         if limit == 0 {
             return Poll::Ready(0);
         }
-        let first = std::task::ready!(self.poll_recv(cx));
-        let Some(first) = first else {
+        let first = std::task::ready!(self.cursor.poll_into(&self.chan, cx, buffer));
+        if first != Took::Message {
             return Poll::Ready(0);
-        };
-        buffer.push(first);
+        }
         let mut count = 1;
-        while count < limit
-            && let Take::Value(value) = self.cursor.take(&self.chan)
-        {
-            buffer.push(value);
+        while count < limit && self.cursor.take(&self.chan, buffer) == Took::Message {
             count += 1;
         }
         Poll::Ready(count)
@@ -157,13 +153,59 @@ impl<T> Receiver<T> {
     /// ```
     #[inline]
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
-        loop {
-            match self.cursor.take(&self.chan) {
-                Take::Value(value) => return Ok(value),
-                Take::Empty => return Err(TryRecvError::Empty),
-                Take::End => return Err(TryRecvError::Disconnected),
-                Take::Unpublished => self.cursor.wait_published(&self.chan),
-            }
+        self.cursor.try_recv(&self.chan)
+    }
+
+    /// Receives the next message where it is; `None` when the channel has ended. See [`RecvRef`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses no message.
+    ///
+    /// ```
+    /// # wakerun::block_on(async {
+    /// let (tx, mut rx) = wakerun_channel::mpsc::channel(1);
+    /// tx.send([1_u64; 512]).await.unwrap();
+    /// drop(tx);
+    /// assert_eq!(rx.recv_ref().await.unwrap().iter().sum::<u64>(), 512);
+    /// assert!(rx.recv_ref().await.is_none());
+    /// # });
+    /// ```
+    pub async fn recv_ref(&mut self) -> Option<RecvRef<'_, T>> {
+        let found = poll_fn(|cx| self.poll_front(cx)).await;
+        // SAFETY: found just now.
+        (found == Took::Message).then(|| unsafe { RecvRef::new(self) })
+    }
+
+    /// Looks for the next message, and leaves it where it is.
+    fn poll_front(&mut self, cx: &mut Context<'_>) -> Poll<Took> {
+        self.cursor.poll_into(&self.chan, cx, &mut InPlace)
+    }
+
+    /// The poll form of [`recv_ref`](Self::recv_ref).
+    pub fn poll_recv_ref(&mut self, cx: &mut Context<'_>) -> Poll<Option<RecvRef<'_, T>>> {
+        let found = std::task::ready!(self.poll_front(cx));
+        // SAFETY: found just now.
+        Poll::Ready((found == Took::Message).then(|| unsafe { RecvRef::new(self) }))
+    }
+
+    /// Receives the next message where it is, if it is there. See [`RecvRef`], and
+    /// [`try_recv`](Self::try_recv).
+    ///
+    /// # Errors
+    /// As [`try_recv`](Self::try_recv).
+    ///
+    /// ```
+    /// let (tx, mut rx) = wakerun_channel::mpsc::channel(1);
+    /// tx.try_send([1_u64; 512]).unwrap();
+    /// assert_eq!(rx.try_recv_ref().unwrap()[511], 1);
+    /// assert!(rx.try_recv_ref().is_err());
+    /// ```
+    pub fn try_recv_ref(&mut self) -> Result<RecvRef<'_, T>, TryRecvError> {
+        match self.cursor.take_now(&self.chan, &mut InPlace) {
+            // SAFETY: found just now.
+            Took::Message => Ok(unsafe { RecvRef::new(self) }),
+            Took::End => Err(TryRecvError::Disconnected),
+            Took::Empty | Took::Unpublished => Err(TryRecvError::Empty),
         }
     }
 
@@ -181,10 +223,14 @@ impl<T> Receiver<T> {
     #[track_caller]
     pub fn blocking_recv(&mut self) -> Option<T> {
         crate::handle::assert_may_block("blocking_recv");
-        match self.try_recv() {
-            Ok(value) => Some(value),
-            Err(TryRecvError::Disconnected) => None,
-            Err(TryRecvError::Empty) => wakerun::wake::block_on_thread(self.recv()),
+        let mut patience = Patience::new();
+        loop {
+            match self.try_recv() {
+                Ok(value) => return Some(value),
+                Err(TryRecvError::Disconnected) => return None,
+                Err(TryRecvError::Empty) if patience.wait(|| self.chan.has_news()) => {}
+                Err(TryRecvError::Empty) => return wakerun::wake::block_on_thread(self.recv()),
+            }
         }
     }
 
@@ -347,12 +393,12 @@ impl<T> Receiver<T> {
 
     /// How many senders there are. A snapshot.
     pub fn sender_strong_count(&self) -> usize {
-        self.chan.senders.load(Ordering::Relaxed)
+        self.chan.senders.load(Ordering::Relaxed) as usize
     }
 
     /// How many weak senders there are. A snapshot.
     pub fn sender_weak_count(&self) -> usize {
-        self.chan.weak_senders.load(Ordering::Relaxed)
+        self.chan.weak_senders.load(Ordering::Relaxed) as usize
     }
 }
 

@@ -8,7 +8,7 @@ use std::task::Waker;
 
 use wakerun::lock::{Lock, LockGuard};
 use wakerun::panics::FirstPanic;
-use wakerun::sync::atomic::AtomicUsize;
+use wakerun::sync::atomic::AtomicU32;
 use wakerun::wake::{self, Batch, Place, PollWatch, Poller};
 
 use crate::closed::ClosedWaiters;
@@ -20,8 +20,8 @@ pub(crate) struct Chan<T> {
     state: Lock<State<T>>,
     counts: Counts,
     pub(super) closed_waiters: ClosedWaiters,
-    pub(super) senders: AtomicUsize,
-    pub(super) receivers: AtomicUsize,
+    pub(super) senders: AtomicU32,
+    pub(super) receivers: AtomicU32,
 }
 
 /// What the lock guards.
@@ -44,8 +44,8 @@ impl<T> Chan<T> {
             }),
             counts: Counts::new(),
             closed_waiters: ClosedWaiters::new(),
-            senders: AtomicUsize::new(1),
-            receivers: AtomicUsize::new(1),
+            senders: AtomicU32::new(1),
+            receivers: AtomicU32::new(1),
         })
     }
 

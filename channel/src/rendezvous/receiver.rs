@@ -207,12 +207,12 @@ impl<T> Receiver<T> {
 
     /// How many receivers there are, this one among them. A snapshot.
     pub fn strong_count(&self) -> usize {
-        self.chan.receivers.load(Ordering::Relaxed)
+        self.chan.receivers.load(Ordering::Relaxed) as usize
     }
 
     /// How many senders there are. A snapshot.
     pub fn sender_strong_count(&self) -> usize {
-        self.chan.senders.load(Ordering::Relaxed)
+        self.chan.senders.load(Ordering::Relaxed) as usize
     }
 }
 

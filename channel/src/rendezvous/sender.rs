@@ -204,7 +204,7 @@ impl<T> Sender<T> {
 
     /// How many senders there are, this one among them. A snapshot.
     pub fn strong_count(&self) -> usize {
-        self.chan.senders.load(Ordering::Relaxed)
+        self.chan.senders.load(Ordering::Relaxed) as usize
     }
 }
 

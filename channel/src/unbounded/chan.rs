@@ -11,7 +11,7 @@ use std::sync::Arc;
 use concurrent_queue::{ConcurrentQueue, PopError, PushError};
 use wakerun::lock::{Lock, LockGuard};
 use wakerun::panics::FirstPanic;
-use wakerun::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use wakerun::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use wakerun::wake::{self, PollWatch, Poller};
 
 use crate::closed::ClosedWaiters;
@@ -26,10 +26,10 @@ pub(crate) struct Chan<T> {
     state: Lock<State<T>>,
     counts: Counts,
     pub(super) closed_waiters: ClosedWaiters,
-    pub(super) senders: AtomicUsize,
-    pub(super) weak_senders: AtomicUsize,
-    pub(super) receivers: AtomicUsize,
-    pub(super) weak_receivers: AtomicUsize,
+    pub(super) senders: AtomicU32,
+    pub(super) weak_senders: AtomicU32,
+    pub(super) receivers: AtomicU32,
+    pub(super) weak_receivers: AtomicU32,
 }
 
 /// What the receivers' lock guards. The queue needs none: it is looked at under the lock by those that
@@ -51,10 +51,10 @@ impl<T> Chan<T> {
             }),
             counts: Counts::new(),
             closed_waiters: ClosedWaiters::new(),
-            senders: AtomicUsize::new(1),
-            weak_senders: AtomicUsize::new(0),
-            receivers: AtomicUsize::new(1),
-            weak_receivers: AtomicUsize::new(0),
+            senders: AtomicU32::new(1),
+            weak_senders: AtomicU32::new(0),
+            receivers: AtomicU32::new(1),
+            weak_receivers: AtomicU32::new(0),
         })
     }
 
@@ -134,6 +134,16 @@ impl<T> Source for Chan<T> {
 
     fn retract(&self) {
         self.waiting.store(false, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn take_simply(self: &Arc<Self>) -> Option<T> {
+        let state = self.state.lock();
+        if state.stash.is_empty() {
+            self.queue.pop().ok()
+        } else {
+            None
+        }
     }
 
     fn take(&self, state: &mut State<T>, (): &mut ()) -> Taken<T> {

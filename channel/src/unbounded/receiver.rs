@@ -335,22 +335,22 @@ impl<T> Receiver<T> {
 
     /// How many receivers there are, this one among them. A snapshot.
     pub fn strong_count(&self) -> usize {
-        self.chan.receivers.load(Ordering::Relaxed)
+        self.chan.receivers.load(Ordering::Relaxed) as usize
     }
 
     /// How many weak receivers there are. A snapshot.
     pub fn weak_count(&self) -> usize {
-        self.chan.weak_receivers.load(Ordering::Relaxed)
+        self.chan.weak_receivers.load(Ordering::Relaxed) as usize
     }
 
     /// How many senders there are. A snapshot.
     pub fn sender_strong_count(&self) -> usize {
-        self.chan.senders.load(Ordering::Relaxed)
+        self.chan.senders.load(Ordering::Relaxed) as usize
     }
 
     /// How many weak senders there are. A snapshot.
     pub fn sender_weak_count(&self) -> usize {
-        self.chan.weak_senders.load(Ordering::Relaxed)
+        self.chan.weak_senders.load(Ordering::Relaxed) as usize
     }
 }
 
@@ -362,12 +362,12 @@ impl<T> WeakReceiver<T> {
 
     /// How many receivers there are. A snapshot.
     pub fn strong_count(&self) -> usize {
-        self.chan.receivers.load(Ordering::Relaxed)
+        self.chan.receivers.load(Ordering::Relaxed) as usize
     }
 
     /// How many weak receivers there are, this one among them. A snapshot.
     pub fn weak_count(&self) -> usize {
-        self.chan.weak_receivers.load(Ordering::Relaxed)
+        self.chan.weak_receivers.load(Ordering::Relaxed) as usize
     }
 }
 

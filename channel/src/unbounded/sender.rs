@@ -136,22 +136,22 @@ impl<T> Sender<T> {
 
     /// How many receivers there are. A snapshot.
     pub fn receiver_strong_count(&self) -> usize {
-        self.chan.receivers.load(Ordering::Relaxed)
+        self.chan.receivers.load(Ordering::Relaxed) as usize
     }
 
     /// How many weak receivers there are. A snapshot.
     pub fn receiver_weak_count(&self) -> usize {
-        self.chan.weak_receivers.load(Ordering::Relaxed)
+        self.chan.weak_receivers.load(Ordering::Relaxed) as usize
     }
 
     /// How many senders there are, this one among them. A snapshot.
     pub fn strong_count(&self) -> usize {
-        self.chan.senders.load(Ordering::Relaxed)
+        self.chan.senders.load(Ordering::Relaxed) as usize
     }
 
     /// How many weak senders there are. A snapshot.
     pub fn weak_count(&self) -> usize {
-        self.chan.weak_senders.load(Ordering::Relaxed)
+        self.chan.weak_senders.load(Ordering::Relaxed) as usize
     }
 }
 
@@ -163,12 +163,12 @@ impl<T> WeakSender<T> {
 
     /// How many senders there are. A snapshot.
     pub fn strong_count(&self) -> usize {
-        self.chan.senders.load(Ordering::Relaxed)
+        self.chan.senders.load(Ordering::Relaxed) as usize
     }
 
     /// How many weak senders there are, this one among them. A snapshot.
     pub fn weak_count(&self) -> usize {
-        self.chan.weak_senders.load(Ordering::Relaxed)
+        self.chan.weak_senders.load(Ordering::Relaxed) as usize
     }
 }
 

@@ -11,6 +11,7 @@ mod executors;
 mod fifo;
 mod forgotten;
 mod futurelock;
+mod in_place;
 mod lapse;
 mod limits;
 mod many;

@@ -1,14 +1,16 @@
 //! The bounded channels of both flavors.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::task::{Context, Poll};
 
 use wakerun_channel::bounded::{
     Flavor, Mpmc, Mpsc, OwnedPermit, Permit, PermitIterator, Sender, WeakSender,
 };
 use wakerun_channel::error::{
-    ReserveError, SendError, SendTimeoutError, TryReserveError, TrySendError,
+    ReserveError, SendError, SendTimeoutError, TryRecvError, TryReserveError, TrySendError,
 };
 use wakerun_channel::{mpmc, mpsc};
 
@@ -111,8 +113,14 @@ impl<C: Channel, F: Flavor> Permits<C> for Permit<'static, Tracked, F> {
     }
 
     fn send(self: Box<Self>, messages: &mut Vec<Tracked>) -> bool {
+        let permit = Cell::new(Some(*self));
+        let permit = || permit.take().expect("it is used once");
         send_one(messages, |message| {
-            (*self).send(message).map_err(|error| error.0)
+            send_or_build(
+                message,
+                |message| permit().send(message),
+                |make| permit().send_with(make),
+            )
         })
     }
 
@@ -131,9 +139,14 @@ impl<C: Channel, F: Flavor> Permits<C> for OwnedPermit<Tracked, F> {
     }
 
     fn send(self: Box<Self>, messages: &mut Vec<Tracked>) -> bool {
-        send_one(messages, |message| match (*self).send(message) {
-            Ok(_sender) => Ok(()),
-            Err(SendError(message)) => Err(message),
+        let permit = Cell::new(Some(*self));
+        let permit = || permit.take().expect("it is used once");
+        send_one(messages, |message| {
+            send_or_build(
+                message,
+                |message| permit().send(message),
+                |make| permit().send_with(make),
+            )
         })
     }
 
@@ -168,6 +181,29 @@ impl<C: Channel, F: Flavor> Permits<C> for PermitIterator<'static, Tracked, F> {
     fn release(self: Box<Self>) {
         drop(self);
     }
+}
+
+/// The message is looked at, and moved out or dropped.
+fn received_ref<C: Channel>(message: mpsc::RecvRef<'_, Tracked>, moved: bool) -> Ended<C> {
+    if moved {
+        Ended::Received(vec![message.into_inner()])
+    } else {
+        Ended::Seen(message.id)
+    }
+}
+
+/// Every other message is built in place: `build` is given what makes it.
+fn send_or_build<S>(
+    message: Tracked,
+    send: impl FnOnce(Tracked) -> Result<S, SendError<Tracked>>,
+    build: impl FnOnce(&mut dyn FnMut() -> Tracked) -> Result<S, SendError<()>>,
+) -> Result<(), Tracked> {
+    if message.id.is_multiple_of(2) {
+        return send(message).map(drop).map_err(|error| error.0);
+    }
+    let mut message = Some(message);
+    let sent = build(&mut || message.take().expect("it is built once")).map(drop);
+    sent.map_err(|SendError(())| message.take().expect("it was not built"))
 }
 
 /// What both senders offer.
@@ -267,6 +303,22 @@ impl Channel for Mpsc {
 
     sending!(Mpsc);
     receiving!(borrow_mut, many);
+
+    fn try_recv_ref(rx: &mut Self::Rx, moved: bool) -> Option<Ended<Self>> {
+        Some(match rx.try_recv_ref() {
+            Ok(message) => received_ref(message, moved),
+            Err(TryRecvError::Empty) => Ended::Full(Vec::new()),
+            Err(TryRecvError::Disconnected) => Ended::Received(Vec::new()),
+        })
+    }
+
+    fn poll_recv_ref(rx: &mut Self::Rx, cx: &mut Context<'_>) -> Poll<Ended<Self>> {
+        rx.poll_recv_ref(cx).map(|message| match message {
+            Some(message) => received_ref(message, false),
+            None => Ended::Received(Vec::new()),
+        })
+    }
+
     polling_many!();
 
     fn upgrade_receiver(weak: &Self::WeakRx) -> Option<Self::Rx> {

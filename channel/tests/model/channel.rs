@@ -21,6 +21,8 @@ pub(crate) enum Ended<C: Channel> {
     Cancelled(Tracked),
     /// No messages: the end.
     Received(Vec<Tracked>),
+    /// A message with this number was there, and is gone.
+    Seen(usize),
 }
 
 pub(crate) type Wait<C> = Pin<Box<dyn Future<Output = Ended<C>> + Send>>;
@@ -147,6 +149,14 @@ pub(crate) trait Channel: Sized + Send + Sync + 'static {
     unsafe fn recv(rx: &Lent<Self::Rx>, limit: Option<usize>) -> Option<Wait<Self>>;
     fn poll_recv(rx: &mut Self::Rx, cx: &mut Context<'_>) -> Poll<Ended<Self>>;
     fn poll_next(rx: &mut Self::Rx, cx: &mut Context<'_>) -> Poll<Ended<Self>>;
+    /// The message is looked at where it is; then it is moved out, or dropped there.
+    fn try_recv_ref(_rx: &mut Self::Rx, _moved: bool) -> Option<Ended<Self>> {
+        None
+    }
+    /// As [`poll_recv`](Self::poll_recv), for such a message.
+    fn poll_recv_ref(rx: &mut Self::Rx, cx: &mut Context<'_>) -> Poll<Ended<Self>> {
+        Self::poll_recv(rx, cx)
+    }
     fn poll_recv_many(rx: &mut Self::Rx, cx: &mut Context<'_>, limit: usize) -> Poll<Ended<Self>>;
     fn close(rx: &mut Self::Rx);
     fn clone_receiver(_rx: &Self::Rx) -> Option<Self::Rx> {

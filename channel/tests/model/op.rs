@@ -42,6 +42,9 @@ pub(crate) enum Op {
     PollReceiver(usize, With),
     PollStream(usize, With),
     PollMany(usize, usize, With),
+    /// With `true`, the message is moved out.
+    TryRecvRef(usize, bool),
+    PollRef(usize, With),
     Close(usize),
 
     Clone(End, usize),
@@ -94,7 +97,7 @@ fn way(b: usize) -> Way {
 /// How often each kind comes up, and what it is made of: two small numbers.
 type Entry = (u32, fn(usize, usize) -> Op);
 
-const KINDS: [Entry; 43] = [
+const KINDS: [Entry; 45] = [
     (20, |a, _| Op::TrySend(a)),
     (8, |a, _| Op::ForceSend(a)),
     (12, |a, b| Op::TryReserve(a, way(b))),
@@ -138,6 +141,8 @@ const KINDS: [Entry; 43] = [
     (6, |a, _| Op::Cancel(a)),
     (2, |_, _| Op::DropAll(Tx)),
     (1, |_, _| Op::DropAll(Rx)),
+    (12, |a, b| Op::TryRecvRef(a, b % 2 == 0)),
+    (6, |a, b| Op::PollRef(a, with(b))),
 ];
 
 /// What a sequence can have more or less of.
@@ -172,7 +177,7 @@ impl Op {
                 Group::Sending
             }
             Self::TryRecv(_) | Self::PollReceiver(..) | Self::PollStream(..) => Group::Taking,
-            Self::PollMany(..) => Group::Taking,
+            Self::PollMany(..) | Self::TryRecvRef(..) | Self::PollRef(..) => Group::Taking,
             Self::Poll(..) | Self::Drop(..) => Group::GoingOn,
             _ => Group::Other,
         }

@@ -188,6 +188,8 @@ impl<C: Channel> Sides<C> {
             Op::PermitLeak(n) => self.permit_leak(n),
             Op::TryRecv(n) => self.try_recv(n),
             Op::PollReceiver(n, with) => self.poll_receiver(n, with, task, None, C::poll_recv),
+            Op::TryRecvRef(n, moved) => self.try_recv_ref(n, moved),
+            Op::PollRef(n, with) => self.poll_receiver(n, with, task, None, C::poll_recv_ref),
             Op::PollStream(n, with) => self.poll_receiver(n, with, task, None, C::poll_next),
             Op::PollMany(..) if !C::POLLS_MANY => Ok(()),
             Op::PollMany(n, limit, with) => {

@@ -6,6 +6,7 @@ mod common;
 #[path = "../each/mod.rs"]
 mod each;
 mod receiver;
+mod recv_ref;
 
 /// The kind that the shared tests are about.
 pub(crate) use wakerun_channel::mpsc as flavor;

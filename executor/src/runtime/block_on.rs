@@ -8,33 +8,46 @@ use std::time::{Duration, Instant};
 
 use super::main_future::Main;
 use crate::context::PollGuard;
+use crate::scheduler::parker::Parker;
+use crate::wake::Patience;
 
 /// Runs a future on a plain thread, without a runtime: polls it whenever it is woken, and sleeps in
-/// between. What the blocking forms of operations are made of; they check
+/// between, after some [patience](Patience). What the blocking forms of operations are made of; they check
 /// [`must_not_block`](crate::wake::must_not_block) first.
 ///
 /// ```
 /// assert_eq!(wakerun::wake::block_on_thread(async { 7 }), 7);
 /// ```
 pub fn block_on_thread<F: Future>(future: F) -> F::Output {
+    block_on(future, |parker| {
+        let _ = Patience::new().wait(|| parker.has_token());
+        // Returns at once if there is a token, and takes it.
+        parker.park();
+    })
+}
+
+/// Polls a future, and waits in between until there is a token.
+fn block_on<F: Future>(future: F, wait: impl Fn(&Parker)) -> F::Output {
     let mut thread = OnThread::new();
     let mut future = pin!(future);
     loop {
         if let Poll::Ready(output) = thread.poll(future.as_mut()) {
             return output;
         }
-        thread.main.parker.park();
+        wait(&thread.main.parker);
     }
 }
 
 /// [`block_on_thread`] for the future of a runtime's `block_on`, which has a budget as tasks have: it comes to
-/// its timers and stop signals however many messages it finds.
+/// its timers and stop signals however many messages it finds. It sleeps at once, since the cores are the
+/// workers'.
 pub(super) fn block_on_with_budget<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
-    block_on_thread(poll_fn(|cx| {
+    let polled = poll_fn(|cx| {
         let _budget = PollGuard::new(None);
         future.as_mut().poll(cx)
-    }))
+    });
+    block_on(polled, Parker::park)
 }
 
 /// As [`block_on_thread`], but gives up when `deadline` has passed: `None`, and the future, which is the

@@ -141,6 +141,16 @@ impl Main {
             .with_mut(|watches| unsafe { &mut *watches }.take_back(address));
     }
 
+    /// One that has asked is being polled.
+    ///
+    /// # Safety
+    /// The calling thread polls this future.
+    pub(crate) unsafe fn note_poll(&self, address: *const ()) {
+        // SAFETY: this thread alone has the watches.
+        self.watches
+            .with_mut(|watches| unsafe { &mut *watches }.note_poll(address));
+    }
+
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }

@@ -11,6 +11,7 @@ mod phase;
 pub(crate) mod remote;
 mod ring;
 mod shutdown;
+mod spread;
 mod worker;
 mod worth;
 
@@ -35,6 +36,7 @@ use idle::Idle;
 use remote::Remote;
 use ring::Ring;
 pub(crate) use shutdown::{Shutdown, cancel_unlisted};
+use spread::Spread;
 pub(crate) use worker::Worker;
 
 /// Where a woken task goes among those that its worker has to run.
@@ -63,7 +65,8 @@ pub(crate) struct Shared {
     pub(crate) driver: Arc<Driver>,
     pub(crate) owned: OwnedTasks,
     pub(crate) hooks: Hooks,
-    pub(crate) keep_together: bool,
+    /// Whether short queues are kept together.
+    pub(crate) spread: Spread,
     /// Whether workers have threads of their own.
     pub(crate) multi_thread: bool,
     pub(crate) shutdown: Shutdown,
@@ -100,7 +103,7 @@ impl Shared {
             driver: Arc::new(Driver::new()),
             owned,
             hooks,
-            keep_together,
+            spread: Spread::new(keep_together && workers > 1),
             multi_thread,
             shutdown: Shutdown::new(workers),
             core: OnceLock::new(),

@@ -50,6 +50,11 @@ impl Parker {
         drop(old);
     }
 
+    /// Whether there is a token, by a look that hands nothing over.
+    pub(crate) fn has_token(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == NOTIFIED
+    }
+
     /// Sleeps until a token is there, and takes it.
     pub(crate) fn park(&self) {
         if self.prepare(PARKED) {

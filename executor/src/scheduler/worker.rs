@@ -14,6 +14,7 @@ use super::hook::HookSlots;
 use super::phase::Turns;
 use super::remote::Remote;
 use super::ring::Ring;
+use super::spread::Seen;
 use super::worth::{PAUSE, UNKNOWN_MEAN_NS, worth_a_worker, worth_many_wakes};
 use super::{Place, Shared, Tools};
 use crate::context::{self, PollGuard};
@@ -79,6 +80,8 @@ pub(crate) struct Worker {
     looks: drive::Looks,
     searching: Cell<bool>,
     random: Cell<u32>,
+    /// What came of sharing out short queues.
+    seen_spread: Seen,
     /// The other workers' poll counts at the watch's last look.
     seen: RefCell<Vec<u32>>,
     /// The own poll count when this worker was last woken, if that was outside the driver.
@@ -113,6 +116,7 @@ impl Worker {
             readings: Cell::new(0),
             looks: drive::Looks::default(),
             searching: Cell::new(false),
+            seen_spread: Seen::default(),
             random: Cell::new((index as u32).wrapping_mul(0x9E37_79B9) | 1),
             seen: RefCell::new(vec![0; workers]),
             woken_at: Cell::new(None),
@@ -225,7 +229,11 @@ impl Worker {
 
     /// Whether this worker's ring holds work for two.
     fn worth_helping(&self) -> bool {
-        if !self.shared.keep_together {
+        let spread = &self.shared.spread;
+        if spread.is_on() {
+            return self.ring.len() > 1;
+        }
+        if !spread.keeps_together() {
             return true;
         }
         let (queued, mean) = (self.ring.len(), self.remote().mean_ns());
@@ -321,7 +329,7 @@ impl Worker {
             .filter(|victim| *victim != self.index)
             .find_map(|victim| {
                 let victim = &*self.shared.remotes[victim];
-                let keep_together = self.shared.keep_together;
+                let keep_together = self.shared.spread.keeps_together();
                 let share = |queued: usize| {
                     if keep_together {
                         victim.share(queued)
@@ -401,7 +409,9 @@ impl Worker {
             Start::Poll => {
                 self.turns.begin(phase);
                 let poll = PollGuard::new(Some(task.as_ptr()));
-                header.set_home(self.index);
+                if header.set_home(self.index) {
+                    self.seen_spread.count_wanderer();
+                }
                 header.advance_epoch();
                 // SAFETY: `start` gave this thread RUNNING.
                 let over = unsafe { (header.vtable.poll)(task.as_ptr()) };
@@ -479,6 +489,7 @@ impl Worker {
     #[inline(never)]
     fn read_clock(&self) {
         let now = Instant::now();
+        self.look_at_spread(now, self.reading_step.get());
         let mut step = self.reading_step.get() * 2;
         if let Some(start) = self.measured_from.get() {
             let polls = self.measured.get() + self.reading_step.get();
@@ -514,6 +525,21 @@ impl Worker {
         } else {
             self.readings.set(0);
             self.hooks.clear();
+        }
+    }
+
+    /// Looks what comes of sharing out short queues, or tries it.
+    fn look_at_spread(&self, now: Instant, polls: u32) {
+        let idle = self.shared.idle.relaxed();
+        let queued = || match idle.parked() {
+            0 => 0,
+            _ => self.ring.len(),
+        };
+        if self
+            .seen_spread
+            .look(&self.shared.spread, now, polls, queued)
+        {
+            self.notify_one();
         }
     }
 

@@ -43,6 +43,9 @@ pub(crate) struct VTable {
     pub(crate) free: unsafe fn(NonNull<Header>),
 }
 
+/// The home of a task that has not been polled yet.
+const NOWHERE: u32 = u32::MAX;
+
 /// The head of every task's memory.
 pub(crate) struct Header {
     pub(crate) state: State,
@@ -75,7 +78,7 @@ impl Header {
         Self {
             state: State::new(),
             epoch: AtomicU64::new(0),
-            worker: AtomicU32::new(u32::MAX),
+            worker: AtomicU32::new(NOWHERE),
             shelf: AtomicU32::new(u32::MAX),
             slot: AtomicPtr::new(std::ptr::null_mut()),
             vtable,
@@ -98,13 +101,16 @@ impl Header {
         self.worker.load(Ordering::Relaxed) as usize == worker
     }
 
-    /// Notes which worker polls the task.
+    /// Notes which worker polls the task. `true`: another one did before.
     #[inline]
-    pub(crate) fn set_home(&self, worker: usize) {
+    pub(crate) fn set_home(&self, worker: usize) -> bool {
+        let home = self.worker.load(Ordering::Relaxed);
         // A load is cheaper than making the line dirty.
-        if !self.is_at_home(worker) {
-            self.worker.store(worker as u32, Ordering::Relaxed);
+        if home as usize == worker {
+            return false;
         }
+        self.worker.store(worker as u32, Ordering::Relaxed);
+        home != NOWHERE
     }
 
     /// Tells those who watch this task that a poll is over, and, if it was the last one, lets them go.

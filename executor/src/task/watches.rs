@@ -17,6 +17,8 @@ struct Watch {
     hook: Arc<dyn PollWatch>,
     /// How often it was asked for and not taken back: the futures that wait in the primitive, as a rule.
     asked: usize,
+    /// How many of them have been polled in the poll that is going on; never more than that.
+    polled: usize,
 }
 
 impl Watch {
@@ -39,6 +41,7 @@ impl Watches {
             None => list.push(Watch {
                 hook: hook(),
                 asked: 1,
+                polled: 0,
             }),
         }
     }
@@ -49,19 +52,31 @@ impl Watches {
             && let Some(watch) = list.iter_mut().find(|watch| watch.is_at(address))
         {
             watch.asked = watch.asked.saturating_sub(1);
+            // Whether it was polled is not known: at worst, the primitive looks once too often.
+            watch.polled = watch.polled.saturating_sub(1);
         }
     }
 
-    /// Tells all that a poll is over, and lets those go that have seen enough, or that nobody asks for any
+    /// One of those that have asked is being polled, for the first time in this poll.
+    pub(crate) fn note_poll(&mut self, address: *const ()) {
+        if let Some(list) = &mut self.list
+            && let Some(watch) = list.iter_mut().find(|watch| watch.is_at(address))
+        {
+            watch.polled += 1;
+        }
+    }
+
+    /// Tells that a poll is over those to whom it has not come everywhere, and lets those go that have seen enough, or that nobody asks for any
     /// more: a task that has got what it waited for costs its primitives nothing.
     #[cold]
     pub(crate) fn poll_over(&mut self, poller: &Poller<'_>) {
         let Some(list) = &mut self.list else { return };
         let mut at = 0;
-        while let Some(watch) = list.get(at) {
+        while let Some(watch) = list.get_mut(at) {
             // One that panicked has not said that it has seen enough.
             let mut stays = watch.asked > 0;
-            if stays {
+            let came_to_all = std::mem::take(&mut watch.polled) >= watch.asked;
+            if stays && (!came_to_all || poller.is_over()) {
                 crate::panics::report("the end-of-poll watch of a primitive", || {
                     stays = watch.hook.poll_over(poller);
                 });

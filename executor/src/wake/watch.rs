@@ -14,7 +14,8 @@ use crate::task::waker;
 /// Something that looks at the polls of tasks that wait in it: such as a lock or a semaphore that takes
 /// back what it has granted to a task which does not come for it.
 pub trait PollWatch {
-    /// A poll of a task that is [watched](watch_polls) is over. Called on the thread of the poll, with
+    /// A poll of a task that is [watched](watch_polls) is over, and it is not known to have come to all who
+    /// have asked ([`note_poll`]). Called on the thread of the poll, with
     /// no fence made. `false`: the task need not be watched any more.
     fn poll_over(&self, poller: &Poller<'_>) -> bool;
 }
@@ -192,6 +193,48 @@ pub fn unwatch_polls<H: PollWatch>(watch: &H) {
             }
         }
     });
+}
+
+/// Says that a future of the primitive for which polls are [watched](watch_polls) is being polled. When this was
+/// said of all asks in a poll, the primitive is not told of its end: the poll has passed nobody by. (It is
+/// told of the last one in any case.)
+///
+/// `last` is what this returned in an earlier poll of that future, or 0. To say it twice in a poll does no
+/// harm then.
+///
+/// ```
+/// # struct Nothing;
+/// # impl wakerun::wake::PollWatch for Nothing {
+/// #     fn poll_over(&self, _: &wakerun::wake::Poller<'_>) -> bool { false }
+/// # }
+/// assert_eq!(wakerun::wake::note_poll(&Nothing, 0), 0, "no task");
+/// ```
+pub fn note_poll<H: PollWatch>(watch: &H, last: u64) -> u64 {
+    let address = std::ptr::from_ref(watch).cast();
+    context::with_current_task(|header| match header {
+        Some(header) => {
+            let epoch = header.epoch();
+            if epoch != last {
+                // SAFETY: this thread polls the task, so it alone has the watches.
+                header
+                    .watches
+                    .with_mut(|watches| unsafe { &mut *watches }.note_poll(address));
+            }
+            epoch
+        }
+        None => {
+            // SAFETY: the poll in progress keeps it.
+            let Some(main) = (unsafe { context::current_main().as_ref() }) else {
+                return 0;
+            };
+            let epoch = main.epoch();
+            if epoch != last {
+                // SAFETY: this thread polls it.
+                unsafe { main.note_poll(address) };
+            }
+            epoch
+        }
+    })
 }
 
 /// Which task, or future in `block_on`, is being polled on this thread: a number that no other one has at

@@ -19,6 +19,7 @@ type Done = Result<(), String>;
 fn seen<C: Channel>(ended: &Ended<C>) -> Option<Vec<usize>> {
     match ended {
         Ended::Received(messages) => Some(messages.iter().map(|message| message.id).collect()),
+        Ended::Seen(message) => Some(vec![*message]),
         _ => None,
     }
 }
@@ -195,6 +196,21 @@ impl<C: Channel> Sides<C> {
             Received::End => Some(Vec::new()),
         };
         agree("try_recv", real, model)
+    }
+
+    pub(super) fn try_recv_ref(&mut self, n: usize, moved: bool) -> Done {
+        let Some(i) = self.receiver(n) else {
+            return Ok(());
+        };
+        let Some(ended) = C::try_recv_ref(&mut self.receivers[i].rx, moved) else {
+            return Ok(());
+        };
+        let model = match self.spec.try_recv() {
+            Received::Message(number) => Some(vec![number]),
+            Received::Nothing => None,
+            Received::End => Some(Vec::new()),
+        };
+        agree("try_recv_ref", seen(&ended), model)
     }
 
     pub(super) fn poll_receiver(

@@ -28,7 +28,7 @@ fn seen<C: Channel>(ended: &Ended<C>) -> (Outcome, Vec<usize>) {
         Ended::TooMany => (Outcome::TooMany, Vec::new()),
         Ended::Closed(messages) => (Outcome::Closed, ids(messages)),
         Ended::Cancelled(message) => (Outcome::Cancelled, vec![message.id]),
-        Ended::Received(_) => unreachable!("senders do not receive"),
+        Ended::Received(_) | Ended::Seen(_) => unreachable!("senders do not receive"),
     }
 }
 

@@ -46,6 +46,7 @@ impl Worker {
         self.hooks.clear();
         let before = Instant::now();
         self.pause_measure(before);
+        self.seen_spread.slept();
         self.shared.hooks.on_park();
         let rescued = if self.has_own_work() {
             None

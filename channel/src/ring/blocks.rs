@@ -1,0 +1,232 @@
+//! The slots of a large queue: blocks that are there while they are used.
+//!
+//! | the directory's entry of a block | who changes it |
+//! |---|---|
+//! | null | a claimant of a position in it, to a block that is empty |
+//! | a block | the receiver, when it has received all its messages, to null |
+//!
+//! **Nobody uses a block that is taken away.** A claimant uses it between its claim and the store of its stamp, and
+//! the receiver passes no position before that. Who withdraws a message holds the line's lock and has seen a head
+//! that is not beyond it; so the receiver takes a block away, and moves its head out of it, under that lock. All
+//! else that looks at a block is done by the receiver (of many: by whoever has their lock).
+//!
+//! **Nobody finds the block of an earlier lap.** The directory has a block more than the capacity takes: `entries *
+//! len >= capacity + len`. A position of the next lap is claimed by somebody who has seen a head less than the
+//! capacity behind it, which is beyond all of the block that was at this entry. The receiver takes it away *before*
+//! it stores that head (Release), and the claimant has read the head (Acquire), or got its permit or its limit from
+//! somebody who has. So it finds null, or what another claimant of this lap has put there.
+//!
+//! **A block is empty when it comes.** Its stamps are 0: new, or set back by the receiver before it is handed on
+//! (Release by the exchange that puts it there, Acquire by whoever loads the entry).
+//!
+//! One free block is kept; the others are given back. A queue that never holds more than a block uses two in turn
+//! and allocates nothing, and one that has been full is small again when it is drained.
+
+use std::alloc::handle_alloc_error;
+use std::ptr;
+
+use wakerun::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
+
+use super::slots::{Slots, Value};
+
+/// A block in the directory: its values.
+type Entry<T> = AtomicPtr<Value<T>>;
+
+/// How many bytes a block aims at, and how many slots it has at least and at most: few enough to be soon used up
+/// and in the cache again, and enough that the work of a block is nothing to that of its messages.
+const BYTES: usize = 32 * 1024;
+const LEAST: usize = if SMALL { 2 } else { 64 };
+const MOST: usize = if SMALL { 2 } else { 1024 };
+/// Models, and tests of this with small queues.
+const SMALL: bool = cfg!(any(wakerun_loom, wakerun_small_blocks));
+
+/// How many slots a block has: the largest queue that needs no blocks.
+pub(super) const fn block_len<T>() -> usize {
+    let fit = BYTES / (size_of::<T>() + 1);
+    if fit <= LEAST {
+        LEAST
+    } else if fit >= MOST {
+        MOST
+    } else {
+        1 << fit.ilog2()
+    }
+}
+
+pub(super) struct Blocks<T> {
+    directory: Box<[Entry<T>]>,
+    /// A block that is not used, and as new.
+    spare: Entry<T>,
+    /// From a block's values to its stamps.
+    stamps: usize,
+    /// What the receiver looks at where there is no block.
+    nothing: AtomicU8,
+}
+
+impl<T> Blocks<T> {
+    const LEN: usize = block_len::<T>();
+
+    /// `None`: the memory for the directory is not to be had, or a block could never be.
+    pub(super) fn new(capacity: usize) -> Option<Self> {
+        let (_, stamps) = Slots::<T>::layout(Self::LEN)?;
+        let entries = capacity
+            .checked_add(Self::LEN)?
+            .div_ceil(Self::LEN)
+            .checked_next_power_of_two()?;
+        // SAFETY: zeros are a null pointer.
+        let directory =
+            unsafe { wakerun::sync::zeroed_slice(entries, || AtomicPtr::new(ptr::null_mut())) }?;
+        Some(Self {
+            directory,
+            spare: AtomicPtr::new(ptr::null_mut()),
+            stamps,
+            nothing: AtomicU8::new(0),
+        })
+    }
+
+    #[inline(always)]
+    fn entry(&self, position: u64) -> &Entry<T> {
+        let index = (position as usize / Self::LEN) & (self.directory.len() - 1);
+        &self.directory[index]
+    }
+
+    /// The slots of a block.
+    ///
+    /// # Safety
+    /// It is one of this channel's, which nobody takes away before the last use of the view.
+    #[inline(always)]
+    unsafe fn slots(&self, block: *mut Value<T>) -> Slots<T> {
+        // SAFETY: a block is so long, says its layout.
+        let stamps = unsafe { block.cast::<u8>().add(self.stamps) };
+        // SAFETY: handed on.
+        unsafe { Slots::at(block, stamps.cast(), Self::LEN as u32) }
+    }
+
+    /// The slots that a position is in; `None` if nobody has put a block there yet.
+    ///
+    /// # Safety
+    /// The caller is the receiver and the position its head, or has the line's lock and has seen a head that is not
+    /// beyond it. The view is good while that is so.
+    #[inline]
+    pub(super) unsafe fn find(&self, position: u64) -> Option<Slots<T>> {
+        let block = self.entry(position).load(Ordering::Acquire);
+        // SAFETY: handed on.
+        (!block.is_null()).then(|| unsafe { self.slots(block) })
+    }
+
+    /// The slots that a position is in.
+    ///
+    /// # Safety
+    /// The caller has claimed the position; the view is good until it publishes it.
+    #[inline]
+    pub(super) unsafe fn obtain(&self, position: u64) -> Slots<T> {
+        let entry = self.entry(position);
+        let mut block = entry.load(Ordering::Acquire);
+        if block.is_null() {
+            block = self.install(entry);
+        }
+        // SAFETY: the claim keeps the block there.
+        unsafe { self.slots(block) }
+    }
+
+    /// Puts a block where there is none, unless another claimant is faster.
+    #[cold]
+    #[inline(never)]
+    fn install(&self, entry: &Entry<T>) -> *mut Value<T> {
+        // Acquire pairs with the Release in `keep`: the block is as new.
+        let mut block = self.spare.swap(ptr::null_mut(), Ordering::Acquire);
+        if block.is_null() {
+            block = Self::allocate();
+        }
+        // Release: with its stamps. Acquire: another one's.
+        match entry.compare_exchange(ptr::null_mut(), block, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => block,
+            Err(found) => {
+                self.keep(block);
+                found
+            }
+        }
+    }
+
+    fn allocate() -> *mut Value<T> {
+        match Slots::<T>::allocate(Self::LEN) {
+            Some(slots) => slots.values(),
+            None => match Slots::<T>::layout(Self::LEN) {
+                // As for a `Box`.
+                Some((layout, _)) => handle_alloc_error(layout),
+                None => unreachable!("the layout was looked at for the directory"),
+            },
+        }
+    }
+
+    /// Takes the block of a position away.
+    ///
+    /// # Safety
+    /// The caller is the receiver, which has received all messages of the block, and moves its head out of it
+    /// after this and before it gives back the line's lock, which it holds. It hands the block to
+    /// [`recycle`](Self::recycle).
+    pub(super) unsafe fn remove(&self, position: u64) -> *mut Value<T> {
+        let entry = self.entry(position);
+        // Relaxed: the receiver has found it there before, and hands on the null with its head.
+        let block = entry.load(Ordering::Relaxed);
+        entry.store(ptr::null_mut(), Ordering::Relaxed);
+        block
+    }
+
+    /// Keeps a block that was taken away, or gives it back.
+    ///
+    /// # Safety
+    /// It comes from [`remove`](Self::remove).
+    pub(super) unsafe fn recycle(&self, block: *mut Value<T>) {
+        // SAFETY: taken away, and the caller's.
+        let slots = unsafe { self.slots(block) };
+        // SAFETY: nobody uses it any more.
+        unsafe { slots.reset() };
+        self.keep(block);
+    }
+
+    /// Keeps a block that is as new, if none is kept yet.
+    fn keep(&self, block: *mut Value<T>) {
+        let kept = self.spare.compare_exchange(
+            ptr::null_mut(),
+            block,
+            // Release pairs with the Acquire in `install`.
+            Ordering::Release,
+            Ordering::Relaxed,
+        );
+        if kept.is_err() {
+            // SAFETY: the caller's.
+            let slots = unsafe { self.slots(block) };
+            // SAFETY: nobody else knows it.
+            unsafe { slots.free() };
+        }
+    }
+
+    /// How many blocks there are.
+    #[cfg(all(test, not(wakerun_loom)))]
+    pub(super) fn count(&self) -> usize {
+        let entries = self.directory.iter().chain([&self.spare]);
+        entries
+            .filter(|entry| !entry.load(Ordering::Relaxed).is_null())
+            .count()
+    }
+
+    /// What the receiver looks at while there is no block at its head.
+    pub(super) fn vacant(&self) -> Slots<T> {
+        Slots::vacant(&self.nothing)
+    }
+}
+
+impl<T> Drop for Blocks<T> {
+    /// Frees all; messages that are left are forgotten.
+    fn drop(&mut self) {
+        for entry in self.directory.iter().chain([&self.spare]) {
+            let block = entry.load(Ordering::Relaxed);
+            if !block.is_null() {
+                // SAFETY: there it is.
+                let slots = unsafe { self.slots(block) };
+                // SAFETY: the channel is gone, and nobody uses its blocks.
+                unsafe { slots.free() };
+            }
+        }
+    }
+}
