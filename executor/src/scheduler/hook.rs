@@ -7,8 +7,8 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::wake::PollEnd;
 
 /// Primitives that a worker keeps counted references to. A worker of a busy pipeline serves some
-/// dozens of channels in turn; each should find its reference still there.
-const KEPT: usize = 64;
+/// dozens of channels in turn; each should find its reference still there. A power of two.
+const KEPT: usize = 256;
 
 /// Counted references to those who have asked for an action at the end of a poll.
 ///
@@ -79,32 +79,45 @@ impl HookSlots {
         }
     }
 
-    /// Where a primitive of this address is kept. Primitives are aligned to cache lines, so the low
-    /// bits say nothing.
+    /// The two places where a primitive of this address can be kept. Primitives are aligned to cache
+    /// lines, so the low bits say nothing; the others are mixed by Fibonacci hashing (Knuth, TAOCP 6.4).
     #[inline]
-    fn at(&self, address: *const ()) -> &Kept {
-        let address = address as usize;
-        &self.kept[((address >> 6) ^ (address >> 12)) % KEPT]
+    fn places(&self, address: *const ()) -> [&Kept; 2] {
+        let mixed = (address as u64 >> 6).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let first = (mixed >> (64 - KEPT.trailing_zeros())) as usize % KEPT;
+        [&self.kept[first], &self.kept[first ^ 1]]
+    }
+
+    /// Where a primitive is kept, if it is.
+    #[inline]
+    fn find(&self, address: *const ()) -> Option<&Kept> {
+        let [first, second] = self.places(address);
+        if first.address.get() == address {
+            return Some(first);
+        }
+        (second.address.get() == address).then_some(second)
     }
 
     /// Whether a primitive is kept; makes the counted reference with `keep` if it is to be kept from
     /// now on. `false`: refused this time.
     #[inline]
     pub(crate) fn keep(&self, address: *const (), keep: impl FnOnce() -> Arc<dyn PollEnd>) -> bool {
-        let kept = self.at(address);
-        kept.address.get() == address || Self::keep_other(kept, address, keep)
+        self.find(address).is_some() || self.keep_other(address, keep)
     }
 
     #[cold]
     #[inline(never)]
-    fn keep_other(
-        kept: &Kept,
-        address: *const (),
-        keep: impl FnOnce() -> Arc<dyn PollEnd>,
-    ) -> bool {
-        if kept.refused.replace(address) != address {
+    fn keep_other(&self, address: *const (), keep: impl FnOnce() -> Arc<dyn PollEnd>) -> bool {
+        let [first, second] = self.places(address);
+        if first.refused.replace(address) != address {
             return false;
         }
+        let is_free = |kept: &Kept| kept.address.get().is_null();
+        let kept = if !is_free(first) && is_free(second) {
+            second
+        } else {
+            first
+        };
         let hook = keep();
         let flag = hook.flag().map_or(std::ptr::null(), std::ptr::from_ref);
         discard(kept.replace(address, flag, Some(hook)));
@@ -114,8 +127,9 @@ impl HookSlots {
     /// The poll is over in which this primitive was deferred.
     #[inline]
     pub(crate) fn run(&self, address: *const ()) {
-        let kept = self.at(address);
-        if kept.address.get() == address && kept.is_due() {
+        if let Some(kept) = self.find(address)
+            && kept.is_due()
+        {
             Self::call(kept, address);
         }
     }
@@ -134,8 +148,7 @@ impl HookSlots {
 
     /// Lets go of one primitive, which its owner is done with.
     pub(crate) fn evict(&self, address: *const ()) {
-        let kept = self.at(address);
-        if kept.address.get() == address {
+        if let Some(kept) = self.find(address) {
             discard(kept.let_go());
         }
     }
