@@ -374,10 +374,19 @@ impl<T> Cursor<T> {
         }
     }
 
-    /// Where the message is that [`take`](Self::take) has found with [`InPlace`](crate::out::InPlace).
-    pub(crate) fn front(&self) -> *mut T {
+    /// Where the message is that [`take`](Self::take) has found with [`InPlace`](crate::out::InPlace), to be looked at.
+    pub(crate) fn front(&self) -> *const T {
         match &self.stash {
-            Some(stash) => (&raw const *stash.value).cast_mut(),
+            Some(stash) => (&raw const stash.value).cast(),
+            None => self.slots.with(self.head, |place| place),
+        }
+    }
+
+    /// [`front`](Self::front), to be changed. Not by way of that: what a shared reference to the stash leads to may
+    /// not be written.
+    pub(crate) fn front_mut(&mut self) -> *mut T {
+        match &mut self.stash {
+            Some(stash) => (&raw mut stash.value).cast(),
             None => self.slots.with(self.head, <*const T>::cast_mut),
         }
     }
@@ -406,7 +415,7 @@ impl<T> Cursor<T> {
     /// As [`take_front`](Self::take_front).
     pub(crate) unsafe fn drop_front(&mut self, chan: &Arc<Chan<T, Mpsc>>) {
         let mut panics = FirstPanic::new();
-        let front = self.front();
+        let front = self.front_mut();
         // SAFETY: handed on; it is passed, or forgotten, below.
         panics.catch(|| unsafe { ptr::drop_in_place(front) });
         if let Some(stash) = self.stash.take() {
@@ -487,10 +496,10 @@ impl<T> Cursor<T> {
         cx: &mut Context<'_>,
         out: &mut O,
     ) -> Poll<Took> {
-        let expecting = std::mem::take(&mut self.expecting);
         // (With a stash, the head is no position, and so no tail.)
         if chan.gate.load().is_quiet(self.head) {
-            if expecting && wake::poll_again(cx.waker()) {
+            if self.expecting && wake::poll_again(cx.waker()) {
+                self.expecting = false;
                 wake::refund_budget();
                 return Poll::Pending;
             }
@@ -531,6 +540,9 @@ impl<T> Cursor<T> {
         cx: &mut Context<'_>,
         out: &mut O,
     ) -> Poll<Took> {
+        // Also where a poll found what was no message: one that sleeps expects nothing, or the next poll would
+        // leave this one's waker in the cell.
+        self.expecting = false;
         let mut line_looked_at = false;
         if !chan.rx.side.is_free() && chan.gate.take_parked() {
             // An earlier sleep that no news has ended.

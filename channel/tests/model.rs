@@ -12,9 +12,8 @@ use std::env;
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-use common::{LIMIT, Place, Rng, within_time};
+use common::{LIMIT, Place, Rng, within_each, within_time};
 use model::{Case, Input, Tally, Turns, random_ops, shrink};
 
 /// Operations on one channel before the next one is made.
@@ -38,14 +37,15 @@ async fn search(
     turns: Turns,
     steps: usize,
     first_seed: u64,
-    tell: Arc<AtomicU64>,
+    tell: Arc<Told>,
 ) -> Result<Tally, String> {
     let replay = number("WAKERUN_MODEL_SEED");
     let mut done = 0;
     let mut seed = replay.unwrap_or(first_seed);
     let mut tally = Tally::default();
     while done < steps {
-        tell.store(seed, Ordering::Relaxed);
+        tell.seed.store(seed, Ordering::Relaxed);
+        tell.steps.fetch_add(1, Ordering::Relaxed);
         let mut rng = Rng::new(seed);
         let case = Case::random(&mut rng);
         let ops = random_ops(&mut rng, case.capacity, LENGTH);
@@ -53,7 +53,7 @@ async fn search(
         match case.run(&ops, &turns).await {
             Ok(more) => tally.merge(more),
             Err(error) => {
-                let (ops, last) = shrink(case, &turns, ops, error.clone()).await;
+                let (ops, last) = shrink(case, &turns, ops, error.clone(), &tell.steps).await;
                 let list: Vec<_> = ops.iter().map(|op| format!("    {op:?}")).collect();
                 return Err(format!(
                     "WAKERUN_MODEL_SEED={seed}: {error}\nshrunk to {case:?} and\n{}\n{last}",
@@ -69,13 +69,20 @@ async fn search(
     Ok(tally)
 }
 
+/// How far a search is.
+struct Told {
+    seed: AtomicU64,
+    /// Sequences that were begun.
+    steps: AtomicU64,
+}
+
 /// Says where it was when a search comes to no end.
-struct LastSeed(Arc<AtomicU64>);
+struct LastSeed(Arc<Told>);
 
 impl Drop for LastSeed {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let seed = self.0.load(Ordering::Relaxed);
+            let seed = self.0.seed.load(Ordering::Relaxed);
             eprintln!("the last sequence was that of WAKERUN_MODEL_SEED={seed}");
         }
     }
@@ -84,10 +91,13 @@ impl Drop for LastSeed {
 fn agrees(place: Place, turns: Turns, percent: usize, seed: u64) {
     let steps = steps() * percent / 100;
     let in_task = !matches!(turns, Turns::Off);
-    let limit = LIMIT + Duration::from_secs(steps as u64 / 20_000);
-    let last = LastSeed(Arc::new(AtomicU64::new(seed)));
+    let last = LastSeed(Arc::new(Told {
+        seed: AtomicU64::new(seed),
+        steps: AtomicU64::new(0),
+    }));
     let tell = Arc::clone(&last.0);
-    within_time("model", limit, move || {
+    let progress = || last.0.steps.load(Ordering::Relaxed);
+    within_each("model", progress, move || {
         let tally = place
             .run(search(turns, steps, seed, tell))
             .unwrap_or_else(|report| panic!("{place:?}: {report}"));

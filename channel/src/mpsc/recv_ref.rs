@@ -74,7 +74,7 @@ impl<T> DerefMut for RecvRef<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as above.
-        unsafe { &mut *self.receiver.cursor.front() }
+        unsafe { &mut *self.receiver.cursor.front_mut() }
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) use poll::{Polled, block_on, poll_once, polled};
 pub(crate) use puppet::{Puppet, rest};
 pub(crate) use rng::Rng;
 pub(crate) use waker::{Counter, OnDrop, counter, noop, on_drop, on_wake};
-pub(crate) use watchdog::{LIMIT, Watchdog, within, within_time};
+pub(crate) use watchdog::{LIMIT, Watchdog, within, within_each, within_time};
 
 /// Rounds of a race: many in release, fewer in debug, a handful under Miri. `WAKERUN_ROUNDS`
 /// multiplies them.

@@ -22,20 +22,57 @@ pub(crate) fn within_time<R: Send + 'static>(
     f: impl FnOnce() -> R + Send + 'static,
 ) -> R {
     let (done, wait) = mpsc::channel();
-    let thread = thread::Builder::new()
+    let thread = spawn(what, done, f);
+    match wait.recv_timeout(limit) {
+        Ok(()) => finish(thread),
+        Err(_) => panic!("{what}: no end within {limit:?}"),
+    }
+}
+
+/// The same for work in steps, which `progress` counts: the limit is for each of them, since how long all take
+/// says more of what else the machine does.
+#[track_caller]
+pub(crate) fn within_each<R: Send + 'static>(
+    what: &str,
+    progress: impl Fn() -> u64,
+    f: impl FnOnce() -> R + Send + 'static,
+) -> R {
+    let (done, wait) = mpsc::channel();
+    let thread = spawn(what, done, f);
+    let mut seen = progress();
+    loop {
+        match wait.recv_timeout(LIMIT) {
+            Ok(()) => return finish(thread),
+            Err(_) => {
+                let now = progress();
+                assert!(now != seen, "{what}: nothing happens within {LIMIT:?}");
+                seen = now;
+            }
+        }
+    }
+}
+
+type Thread<R> = thread::JoinHandle<thread::Result<R>>;
+
+fn spawn<R: Send + 'static>(
+    what: &str,
+    done: mpsc::Sender<()>,
+    f: impl FnOnce() -> R + Send + 'static,
+) -> Thread<R> {
+    thread::Builder::new()
         .name(what.to_string())
         .spawn(move || {
             let result = panic::catch_unwind(panic::AssertUnwindSafe(f));
             let _ = done.send(());
             result
         })
-        .unwrap();
-    match wait.recv_timeout(limit) {
-        Ok(()) => match thread.join() {
-            Ok(Ok(result)) => result,
-            Ok(Err(payload)) | Err(payload) => panic::resume_unwind(payload),
-        },
-        Err(_) => panic!("{what}: no end within {limit:?}"),
+        .unwrap()
+}
+
+fn finish<R>(thread: Thread<R>) -> R {
+    match thread.join() {
+        Ok(Ok(result)) => result,
+        Ok(Err(payload)) | Err(payload) => panic::resume_unwind(payload),
     }
 }
 

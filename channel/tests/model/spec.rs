@@ -40,6 +40,9 @@ pub(crate) struct Spec {
     epoch: u64,
     /// The task itself has been woken since its poll began.
     pub(crate) task_woken: bool,
+    /// The one receiver has served the only sender since it last waited: its next wait with the task's own waker
+    /// begins by one more poll.
+    expecting: bool,
     pub(crate) tally: Tally,
 }
 
@@ -60,6 +63,7 @@ impl Spec {
             receivers: 1,
             epoch: 1,
             task_woken: false,
+            expecting: false,
             tally: Tally::default(),
         }
     }

@@ -5,6 +5,7 @@
 mod common;
 #[path = "../each/mod.rs"]
 mod each;
+mod expecting;
 mod receiver;
 mod recv_ref;
 

@@ -13,6 +13,9 @@ impl Spec {
         while let Some(slot) = self.queue.pop_front() {
             if !slot.withdrawn {
                 leave(self);
+                if self.serves_one_send() {
+                    self.expecting = self.senders == 1;
+                }
             }
             self.serve();
             if !slot.withdrawn {
@@ -31,6 +34,17 @@ impl Spec {
             return Received::End;
         }
         Received::Nothing
+    }
+
+    /// Whether the line is about to be served by the one receiver, by one send and no more, with nobody passed over.
+    fn serves_one_send(&self) -> bool {
+        let plain = |id: &Id| self.waiters[id].state == State::Waiting;
+        let alone = self.line.len() == 1 || self.free() == 1;
+        !self.many
+            && self.permits == 0
+            && alone
+            && self.line.iter().all(plain)
+            && matches!(self.first(), Some((_, Kind::Send(_))))
     }
 
     pub(crate) fn try_recv(&mut self) -> Received {
@@ -52,6 +66,7 @@ impl Spec {
     pub(crate) fn poll_recv(&mut self, id: Id, own: bool) -> Received {
         let waiter = self.at(id);
         waiter.woken = false;
+        let quiet = self.queue.is_empty() && self.first().is_none() && !self.closed;
         let received = self.take(Some(id));
         if received == Received::Nothing {
             if !self.many {
@@ -64,6 +79,10 @@ impl Spec {
             let waiter = self.at(id);
             (waiter.state, waiter.own) = (State::Waiting, own);
             waiter.woken = false;
+            if std::mem::take(&mut self.expecting) && quiet && own {
+                // It has woken itself.
+                self.wake(id, State::Granted(self.epoch));
+            }
         }
         received
     }
