@@ -102,6 +102,15 @@ pub(crate) fn with_worker<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {
     })
 }
 
+/// Runs foreign code, which may take long: a worker's tasks can be taken by others meanwhile.
+#[cold]
+pub(crate) fn run_foreign<R>(f: impl FnOnce() -> R) -> R {
+    with_worker(|worker| match worker {
+        Some(worker) => worker.foreign(f),
+        None => f(),
+    })
+}
+
 /// Calls `f` with this thread's worker, if it is one of the runtime that the calling code runs in.
 #[inline]
 pub(crate) fn with_worker_here<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {

@@ -84,7 +84,7 @@ pub fn wake(waker: &Waker, place: Place) {
                 schedule(task, place);
             }
         }
-        None => waker.wake_by_ref(),
+        None => context::run_foreign(|| waker.wake_by_ref()),
     }
 }
 
@@ -105,7 +105,7 @@ pub fn wake_owned(waker: Waker, place: Place) {
                 schedule(task, place);
             }
         }
-        None => waker.wake(),
+        None => context::run_foreign(|| waker.wake()),
     }
 }
 

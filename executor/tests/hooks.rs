@@ -9,14 +9,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::Waker;
 use std::thread;
 use std::time::Duration;
 
-use common::{Event, Kind, each_kind, within};
+use common::{Event, Kind, LIMIT, each_kind, on_wake, within};
 use wakerun::Builder;
 use wakerun::task::yield_now;
 use wakerun::wake::{
-    PollEnd, PollWatch, Poller, defer_to_poll_end, note_poll, unwatch_polls, watch_polls,
+    Batch, Place, PollEnd, PollWatch, Poller, Wakeup, defer_to_poll_end, note_poll, unwatch_polls,
+    wake, wake_owned, watch_polls,
 };
 
 /// What is given to the builder, as the hook to be tested.
@@ -209,6 +211,54 @@ fn a_deferral_ends_with_the_poll_of_a_main_future_that_panics() {
                 assert_eq!(calls.0.load(Ordering::SeqCst), 2 * round);
             });
             assert_eq!(calls.0.load(Ordering::SeqCst), 2 * round);
+        }
+    });
+}
+
+/// Spawns a task on this thread's worker, and waits until somebody else has run it.
+fn is_helped() -> bool {
+    let ran = Event::new();
+    let run = ran.clone();
+    drop(wakerun::spawn(async move { run.set() }));
+    ran.wait_for(LIMIT / 4)
+}
+
+#[test]
+fn a_waker_that_blocks_at_the_end_of_a_poll_keeps_no_task_from_the_other_workers() {
+    /// The ways in which a primitive wakes others.
+    const WAYS: [fn(Waker); 4] = [
+        |waker| wake(&waker, Place::Tail),
+        |waker| wake_owned(waker, Place::Next),
+        |waker| Wakeup::of(&waker).fire(Place::Tail),
+        |waker| {
+            let mut batch = Batch::new(Place::Tail);
+            batch.push(Waker::noop().clone());
+            batch.push(waker);
+            batch.wake_all();
+        },
+    ];
+
+    struct Wakes(Waker, fn(Waker));
+
+    impl PollEnd for Wakes {
+        fn poll_end(&self) {
+            self.1(self.0.clone());
+        }
+    }
+
+    within("a waker that blocks", || {
+        for way in WAYS {
+            let runtime = Kind::Workers(2).build();
+            let (helped, called) = (Arc::new(AtomicBool::new(true)), Event::new());
+            let (all_helped, call) = (Arc::clone(&helped), called.clone());
+            let waker = on_wake(move || {
+                all_helped.fetch_and(is_helped(), Ordering::SeqCst);
+                call.set();
+            });
+            let task = async move { defer(&Arc::new(Wakes(waker, way))) };
+            drop(runtime.spawn(task));
+            called.wait_blocking();
+            assert!(helped.load(Ordering::SeqCst), "nobody has taken the task");
         }
     });
 }

@@ -131,7 +131,8 @@ impl Builder {
         self.set_hook(|hooks| &mut hooks.stop, hook)
     }
 
-    /// Called on each worker thread before it goes to sleep for want of work.
+    /// Called on each worker thread before it goes to sleep for want of work. It must be short: what it or others
+    /// spawn meanwhile may wait for it.
     pub fn on_thread_park<F>(&mut self, hook: F) -> &mut Self
     where
         F: Fn() + Send + Sync + 'static,
@@ -139,7 +140,7 @@ impl Builder {
         self.set_hook(|hooks| &mut hooks.park, hook)
     }
 
-    /// Called on each worker thread when it has been woken.
+    /// Called on each worker thread when it has been woken. It must be short, too.
     pub fn on_thread_unpark<F>(&mut self, hook: F) -> &mut Self
     where
         F: Fn() + Send + Sync + 'static,

@@ -121,7 +121,8 @@ impl HookSlots {
         let hook = keep();
         let flag = hook.flag().map_or(std::ptr::null(), std::ptr::from_ref);
         discard(kept.replace(address, flag, Some(hook)));
-        true
+        // The destructor of what stood here may have been that of the new one's handle, which evicts it.
+        kept.address.get() == address
     }
 
     /// The poll is over in which this primitive was deferred.
@@ -166,6 +167,68 @@ impl HookSlots {
 /// Drops what was kept: perhaps the last reference, and its destructor is foreign code.
 fn discard(hook: Option<Arc<dyn PollEnd>>) {
     if hook.is_some() {
-        crate::panics::report("the destructor of a primitive", || drop(hook));
+        crate::panics::report("the destructor of a primitive", || {
+            crate::context::run_foreign(|| drop(hook));
+        });
+    }
+}
+
+#[cfg(all(test, not(wakerun_loom)))]
+mod tests {
+    use super::*;
+    use std::rc::Rc;
+
+    /// Lets go of another one in its destructor, as a channel does that holds another one's handle.
+    struct Holder {
+        slots: Rc<HookSlots>,
+        held: Cell<*const ()>,
+    }
+
+    impl PollEnd for Holder {
+        fn poll_end(&self) {}
+    }
+
+    impl Drop for Holder {
+        fn drop(&mut self) {
+            self.slots.evict(self.held.get());
+        }
+    }
+
+    #[test]
+    fn one_that_is_evicted_by_what_it_displaces_is_refused() {
+        let slots = Rc::new(HookSlots::new());
+        let new = || {
+            #[expect(clippy::arc_with_non_send_sync, reason = "hooks stay on their thread")]
+            Arc::new(Holder {
+                slots: Rc::clone(&slots),
+                held: Cell::new(std::ptr::null()),
+            })
+        };
+        let address = |holder: &Arc<Holder>| Arc::as_ptr(holder).cast::<()>();
+        // More than there are places: two of them share one.
+        let mut holders: Vec<_> = (0..=KEPT).map(|_| new()).collect();
+        let (first, second) = (0..holders.len())
+            .flat_map(|second| (0..second).map(move |first| (first, second)))
+            .find(|(first, second)| {
+                let at = |index: usize| std::ptr::from_ref(slots.at(address(&holders[index])));
+                at(*first) == at(*second)
+            })
+            .unwrap();
+        let second = holders.swap_remove(second);
+        let first = holders.swap_remove(first);
+        first.held.set(address(&second));
+        let keep = |holder: &Arc<Holder>| {
+            let counted = || Arc::clone(holder) as Arc<dyn PollEnd>;
+            slots.keep(address(holder), counted)
+        };
+        assert!(!keep(&first), "refused the first time");
+        assert!(keep(&first));
+        drop(first);
+        assert!(!keep(&second), "refused the first time");
+        assert!(!keep(&second), "evicted, so it must not count as kept");
+        assert_eq!(Arc::strong_count(&second), 1);
+        assert!(keep(&second), "and later it is kept");
+        slots.clear();
+        assert_eq!(Arc::strong_count(&second), 1);
     }
 }

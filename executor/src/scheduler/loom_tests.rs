@@ -307,3 +307,36 @@ fn a_full_ring_is_halved_beside_a_thief() {
         each_came_once(came, RING);
     });
 }
+
+#[test]
+fn a_thief_that_comes_while_foreign_code_runs_between_polls_is_met_with_exchanges() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.or(Some(3));
+    builder.check(move || {
+        let owner = Ring::new();
+        let turns = Turns::default();
+        let queues = Arc::new(Queues {
+            phase: Phase::new(),
+            next: NextSlot::new(),
+            stealer: owner.stealer(),
+        });
+        let mut new = tasks(3);
+        owner.extend(new.drain(..2));
+        turns.begin(&queues.phase);
+        let thief = {
+            let queues = queues.clone();
+            thread::spawn(move || steal(&queues, true))
+        };
+        turns.end(&queues.phase);
+        turns.note_locked();
+        // As `Worker::foreign` does; what is woken is queued.
+        turns.begin(&queues.phase);
+        assert!(queues.next.put(new.remove(0)).is_none());
+        turns.end(&queues.phase);
+        let alone = || turns.alone(&queues.phase);
+        let mut came: Vec<_> = queues.next.take(alone()).into_iter().collect();
+        came.extend(std::iter::from_fn(|| owner.pop(alone())));
+        came.extend(thief.join().unwrap());
+        each_came_once(came, 3);
+    });
+}

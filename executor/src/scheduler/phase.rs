@@ -20,6 +20,10 @@
 //! The owner's fence is the locked instruction by which the task's state leaves RUNNING. Where there was none, it
 //! takes its next task with an exchange.
 //!
+//! Wakers of others and destructors of primitives that the worker runs between two polls may take long, and what is
+//! queued must not wait for them: each counts as a poll ([`Worker::foreign`](super::Worker::foreign)), after which
+//! the owner has made no fence.
+//!
 //! The model is in `loom_tests.rs`.
 
 use std::cell::Cell;
@@ -54,6 +58,12 @@ impl Phase {
     /// look makes up for it.
     pub(crate) fn polls(&self) -> u32 {
         self.polls.load(Ordering::Relaxed)
+    }
+
+    /// Whether the owner, who asks, is inside a poll.
+    #[inline]
+    pub(crate) fn is_in_poll(&self) -> bool {
+        self.polls() % 2 == 1
     }
 
     /// The owner begins or ends a poll.

@@ -184,15 +184,15 @@ impl Seen {
         self.begin_window(now);
         if !is_bad {
             self.bad.set(0);
-            self.good.set(self.good.get() + 1);
+            self.good.set(self.good.get().saturating_add(1));
             if self.good.get() == GOOD_WINDOWS {
                 spread.succeed();
             }
             return;
         }
         self.good.set(0);
-        self.bad.set(self.bad.get() + 1);
-        if self.bad.get() == BAD_WINDOWS {
+        self.bad.set(self.bad.get().saturating_add(1));
+        if self.bad.get() >= BAD_WINDOWS {
             spread.fail(now);
         }
     }

@@ -454,6 +454,29 @@ impl Worker {
         self.count_poll();
     }
 
+    /// Runs foreign code between two polls, or inside one. It may take long, so thieves may come as in a poll.
+    pub(crate) fn foreign<R>(&self, f: impl FnOnce() -> R) -> R {
+        struct End<'a>(&'a Worker, bool);
+        impl Drop for End<'_> {
+            fn drop(&mut self) {
+                let Self(worker, has_run_nothing) = *self;
+                let phase = &worker.remote().phase;
+                worker.turns.end(phase);
+                if has_run_nothing {
+                    // Nor has it now.
+                    worker.woken_at.set(Some(phase.polls()));
+                }
+            }
+        }
+        let phase = &self.remote().phase;
+        if phase.is_in_poll() {
+            return f();
+        }
+        let _end = End(self, self.woken_at.get() == Some(phase.polls()));
+        self.turns.begin(phase);
+        f()
+    }
+
     /// Does what the poll that is over has left to be done.
     #[inline]
     pub(crate) fn end_poll(&self) {

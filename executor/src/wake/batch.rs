@@ -148,7 +148,7 @@ impl Batch {
         for index in 0..foreign {
             // SAFETY: written above, and taken once.
             let waker = unsafe { self.take(index) };
-            panics.catch(|| waker.wake());
+            panics.catch(|| context::run_foreign(|| waker.wake()));
         }
         panics.resume("a waker");
     }

@@ -12,6 +12,9 @@ pub trait PollEnd {
     ///
     /// The caller has made a full fence since the poll: what the poll stored, such as that room has
     /// become free, is seen by others before anything is looked at here.
+    ///
+    /// It must be short: no other worker takes over what is queued behind it. That does not hold for the wakers
+    /// that it wakes by [`wake`](super::wake) and its like.
     fn poll_end(&self);
 
     /// A flag without which [`poll_end`](Self::poll_end) has nothing to do, and is not called. It is

@@ -3,6 +3,7 @@
 use std::task::Waker;
 
 use super::Place;
+use crate::context;
 use crate::scheduler::schedule;
 use crate::task::header::Task;
 use crate::task::waker;
@@ -54,7 +55,7 @@ impl Wakeup {
         std::mem::forget(self);
         match kind {
             Kind::Task(task) => schedule(task, place),
-            Kind::Other(waker) => waker.wake(),
+            Kind::Other(waker) => context::run_foreign(|| waker.wake()),
             Kind::Nothing => {}
         }
     }
@@ -66,7 +67,9 @@ impl Drop for Wakeup {
     fn drop(&mut self) {
         match std::mem::replace(&mut self.0, Kind::Nothing) {
             Kind::Task(task) => schedule(task, Place::Tail),
-            Kind::Other(waker) => crate::panics::report("a waker", || waker.wake()),
+            Kind::Other(waker) => {
+                crate::panics::report("a waker", || context::run_foreign(|| waker.wake()));
+            }
             Kind::Nothing => {}
         }
     }

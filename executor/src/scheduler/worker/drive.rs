@@ -126,8 +126,10 @@ impl Worker {
     fn fire(&self) {
         // Foreign code may come here once more, and finds an empty list.
         let mut wakes = self.wakes.take();
-        wakes.fire();
-        self.wakes.set(wakes);
-        self.shared.driver.fire_timers();
+        self.foreign(|| {
+            wakes.fire();
+            self.wakes.set(wakes);
+            self.shared.driver.fire_timers();
+        });
     }
 }
