@@ -205,17 +205,23 @@ mod tests {
             })
         };
         let address = |holder: &Arc<Holder>| Arc::as_ptr(holder).cast::<()>();
-        // More than there are places: two of them share one.
-        let mut holders: Vec<_> = (0..=KEPT).map(|_| new()).collect();
-        let (first, second) = (0..holders.len())
-            .flat_map(|second| (0..second).map(move |first| (first, second)))
-            .find(|(first, second)| {
-                let at = |index: usize| std::ptr::from_ref(slots.at(address(&holders[index])));
-                at(*first) == at(*second)
+        // More than two for each pair of places: three share a pair, and two of them come to the same one first.
+        let holders: Vec<_> = (0..=KEPT).map(|_| new()).collect();
+        let at = |holder: &Arc<Holder>| slots.places(address(holder)).map(std::ptr::from_ref);
+        let (first, second, third) = holders
+            .iter()
+            .enumerate()
+            .find_map(|(n, first)| {
+                let [here, there] = at(first);
+                let mut others = holders[n + 1..].iter();
+                let second = others.clone().find(|other| at(other)[0] == here)?;
+                let shares = |other: &&Arc<Holder>| {
+                    !Arc::ptr_eq(other, second) && [here, there].contains(&at(other)[0])
+                };
+                Some((first.clone(), second.clone(), others.find(shares)?.clone()))
             })
             .unwrap();
-        let second = holders.swap_remove(second);
-        let first = holders.swap_remove(first);
+        drop(holders);
         first.held.set(address(&second));
         let keep = |holder: &Arc<Holder>| {
             let counted = || Arc::clone(holder) as Arc<dyn PollEnd>;
@@ -223,6 +229,8 @@ mod tests {
         };
         assert!(!keep(&first), "refused the first time");
         assert!(keep(&first));
+        assert!(!keep(&third), "refused the first time");
+        assert!(keep(&third), "in the other place");
         drop(first);
         assert!(!keep(&second), "refused the first time");
         assert!(!keep(&second), "evicted, so it must not count as kept");
