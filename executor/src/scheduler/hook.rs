@@ -205,17 +205,19 @@ mod tests {
             })
         };
         let address = |holder: &Arc<Holder>| Arc::as_ptr(holder).cast::<()>();
-        // More than there are places: two of them share one.
-        let mut holders: Vec<_> = (0..=KEPT).map(|_| new()).collect();
-        let (first, second) = (0..holders.len())
-            .flat_map(|second| (0..second).map(move |first| (first, second)))
-            .find(|(first, second)| {
-                let at = |index: usize| std::ptr::from_ref(slots.at(address(&holders[index])));
-                at(*first) == at(*second)
-            })
+        // More than two for each place: three of them have the same one.
+        let mut holders: Vec<_> = (0..=2 * KEPT).map(|_| new()).collect();
+        let place = |holder: &Arc<Holder>| std::ptr::from_ref(slots.places(address(holder))[0]);
+        holders.sort_by_key(place);
+        let at = (2..holders.len())
+            .find(|at| place(&holders[at - 2]) == place(&holders[*at]))
             .unwrap();
-        let second = holders.swap_remove(second);
-        let first = holders.swap_remove(first);
+        let [first, other, second]: [_; 3] = holders
+            .drain(at - 2..=at)
+            .collect::<Vec<_>>()
+            .try_into()
+            .ok()
+            .unwrap();
         first.held.set(address(&second));
         let keep = |holder: &Arc<Holder>| {
             let counted = || Arc::clone(holder) as Arc<dyn PollEnd>;
@@ -223,6 +225,7 @@ mod tests {
         };
         assert!(!keep(&first), "refused the first time");
         assert!(keep(&first));
+        assert!(!keep(&other) && keep(&other), "in the second place");
         drop(first);
         assert!(!keep(&second), "refused the first time");
         assert!(!keep(&second), "evicted, so it must not count as kept");
