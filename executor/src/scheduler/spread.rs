@@ -94,12 +94,17 @@ impl Spread {
     }
 
     fn fail(&self, now: Instant) {
-        if self.on.swap(false, Ordering::Relaxed) {
-            let pause = self.pause.load(Ordering::Relaxed);
-            let next = self.since_start(now).saturating_add(pause);
-            self.next_trial.store(next, Ordering::Relaxed);
-            self.pause
-                .store((pause * 2).min(nanos(LONGEST_PAUSE)), Ordering::Relaxed);
+        if !self.is_on() {
+            return;
+        }
+        let pause = self.pause.load(Ordering::Relaxed);
+        let next = self.since_start(now).saturating_add(pause);
+        // Before the end, so that nobody begins anew without the pause. Of two workers that end it at once one
+        // has the say, and the pause doubles once more than it had to.
+        self.next_trial.store(next, Ordering::Relaxed);
+        self.pause
+            .store((pause * 2).min(nanos(LONGEST_PAUSE)), Ordering::Relaxed);
+        if self.on.swap(false, Ordering::AcqRel) {
             self.changes.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -195,5 +200,115 @@ impl Seen {
         if self.bad.get() >= BAD_WINDOWS {
             spread.fail(now);
         }
+    }
+}
+
+#[cfg(all(test, not(wakerun_loom)))]
+mod tests {
+    use super::*;
+
+    /// One worker's looks, a window's polls each, at times that this tells.
+    struct Worker {
+        spread: Spread,
+        seen: Seen,
+        now: Instant,
+    }
+
+    impl Worker {
+        fn new(keep_together: bool) -> Self {
+            let spread = Spread::new(keep_together);
+            let now = spread.start;
+            let seen = Seen::default();
+            Self { spread, seen, now }
+        }
+
+        fn look(&mut self, after: Duration, queued: usize) -> bool {
+            self.now += after;
+            self.seen
+                .look(&self.spread, self.now, WINDOW_POLLS, || queued)
+        }
+
+        fn window(&mut self, wanderers: u32) {
+            for _ in 0..wanderers {
+                self.seen.count_wanderer();
+            }
+            assert!(!self.look(Duration::from_micros(100), 100));
+        }
+
+        /// Looks every while until a trial begins, and tells how long that took.
+        fn until_trial(&mut self) -> Duration {
+            let start = self.now;
+            while !self.look(Duration::from_micros(100), QUEUED) {
+                assert!(self.now - start < Duration::from_secs(10), "no trial");
+            }
+            self.now - start
+        }
+
+        fn fail(&mut self) {
+            for _ in 0..=BAD_WINDOWS {
+                self.window(WINDOW_POLLS / 2);
+            }
+        }
+    }
+
+    #[test]
+    fn one_that_is_busy_for_a_while_is_tried_if_there_is_something_to_share() {
+        let mut worker = Worker::new(true);
+        assert!(!worker.look(Duration::ZERO, 100));
+        assert!(!worker.look(BUSY / 2, 100), "not long enough");
+        worker.seen.slept();
+        assert!(!worker.look(BUSY, 100), "it has slept");
+        assert!(!worker.look(BUSY, QUEUED - 1), "too few");
+        assert!(worker.spread.keeps_together());
+        assert!(worker.look(BUSY, QUEUED));
+        assert!(!worker.spread.keeps_together());
+    }
+
+    #[test]
+    fn groups_that_stay_are_left_spread() {
+        let mut worker = Worker::new(true);
+        let _ = worker.until_trial();
+        // At first those wander that were split.
+        for _ in 0..BAD_WINDOWS - 1 {
+            worker.window(WINDOW_POLLS / 2);
+        }
+        for _ in 0..100 {
+            worker.window(WINDOW_POLLS / WANDERS);
+        }
+        assert!(worker.spread.is_on());
+    }
+
+    #[test]
+    fn a_group_that_wanders_is_left_alone_and_tried_ever_less_often() {
+        let mut worker = Worker::new(true);
+        let _ = worker.until_trial();
+        worker.fail();
+        assert!(worker.spread.keeps_together());
+        let first = worker.until_trial();
+        worker.fail();
+        let second = worker.until_trial();
+        assert!(first > FIRST_PAUSE / 2, "{first:?}");
+        assert!(second > first * 3 / 2, "{first:?}, {second:?}");
+        for _ in 0..10 {
+            worker.fail();
+            let pause = worker.until_trial();
+            assert!(pause < LONGEST_PAUSE * 2, "{pause:?}");
+        }
+        // A success forgets the failures.
+        for _ in 0..=GOOD_WINDOWS {
+            worker.window(0);
+        }
+        worker.fail();
+        assert!(worker.until_trial() < FIRST_PAUSE * 2);
+    }
+
+    #[test]
+    fn where_talkers_are_not_kept_together_there_is_nothing_to_try() {
+        let mut worker = Worker::new(false);
+        for _ in 0..10 {
+            assert!(!worker.look(BUSY, 100));
+        }
+        assert!(!worker.spread.keeps_together());
+        assert!(!worker.spread.is_on());
     }
 }
