@@ -284,6 +284,45 @@ fn a_thief_that_stays_over_the_end_of_a_poll_meets_the_next_one() {
 }
 
 #[test]
+fn a_ring_that_a_thief_fills_is_stolen_from_meanwhile() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.or(Some(2));
+    builder.check(move || {
+        let queues_of = |ring: &Ring| Queues {
+            phase: Phase::new(),
+            next: NextSlot::new(),
+            stealer: ring.stealer(),
+        };
+        let mut new = tasks(4);
+        // One that is in a long poll all the time.
+        let busy = Ring::new();
+        let from = queues_of(&busy);
+        busy.extend(new.drain(..3));
+        Turns::default().begin(&from.phase);
+        // One that runs its only task, then steals, and runs what it got.
+        let thief = Ring::new();
+        let turns = Turns::default();
+        let own = Arc::new(queues_of(&thief));
+        thief.extend(new.drain(..));
+        turns.begin(&own.phase);
+        let other = {
+            let own = own.clone();
+            thread::spawn(move || steal(&own, false))
+        };
+        let mut came = take_all(&thief, &turns, &own);
+        let visit = from.phase.visit().expect("it is in a poll");
+        from.stealer.steal(&thief, |queued| queued - queued / 2);
+        drop(visit);
+        came.extend(thief.pop(false));
+        turns.begin(&own.phase);
+        came.extend(take_all(&thief, &turns, &own));
+        came.extend(other.join().unwrap());
+        came.extend(std::iter::from_fn(|| busy.pop(false)));
+        each_came_once(came, 4);
+    });
+}
+
+#[test]
 fn a_full_ring_is_halved_beside_a_thief() {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = builder.preemption_bound.or(Some(2));
