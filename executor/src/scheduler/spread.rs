@@ -13,7 +13,7 @@
 //!   across. If so many wander for some time, queues are left alone again, and the group comes together. The next
 //!   trial is after a pause, which doubles with each that fails.
 //!
-//! So a trial costs what the tasks lose in a millisecond or few, and less and less of the time.
+//! So a trial costs what the tasks lose in a millisecond or less, and less and less of the time.
 //!
 //! One answer serves the whole runtime: with several groups that are busy, workers do not run dry, and nobody wanders
 //! while one of the groups is a large one.
@@ -28,15 +28,17 @@ const BUSY: Duration = Duration::from_micros(500);
 /// Tasks that are queued at that time: two groups at the least.
 const QUEUED: usize = 4;
 /// Polls that are looked at together; fewer, but not below [`FEW_POLLS`], if they take longer than [`WINDOW_TIME`].
-const WINDOW_POLLS: u32 = 1024;
+const WINDOW_POLLS: u32 = 256;
 const FEW_POLLS: u32 = 64;
 const WINDOW_TIME: Duration = Duration::from_millis(1);
 /// More than one in so many polls is that of a task that has wandered: its move costs more than it brings.
 const WANDERS: u32 = 16;
-/// Windows in a row with such that end a trial. Those that were split just now wander in the first ones, too.
-const BAD_WINDOWS: u32 = 4;
+/// Windows in a row with such that end a trial, if there have been more of them in all than those that were split
+/// by its beginning need to come together: so many for each task that was queued then.
+const BAD_WINDOWS: u32 = 2;
+const WANDERS_A_TASK: u32 = 4;
 /// Windows in a row without such after which the trial has succeeded.
-const GOOD_WINDOWS: u32 = 16;
+const GOOD_WINDOWS: u32 = 64;
 /// The pause after the first trial that fails, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
@@ -48,6 +50,8 @@ pub(crate) struct Spread {
     on: AtomicBool,
     /// How often `on` was changed.
     changes: AtomicU32,
+    /// Tasks that were queued where the last trial began.
+    queued: AtomicU32,
     start: Instant,
     /// When the next trial may be, in nanoseconds since `start`.
     next_trial: AtomicU64,
@@ -61,6 +65,7 @@ impl Spread {
             keep_together,
             on: AtomicBool::new(false),
             changes: AtomicU32::new(0),
+            queued: AtomicU32::new(0),
             start: Instant::now(),
             next_trial: AtomicU64::new(0),
             pause: AtomicU64::new(nanos(FIRST_PAUSE)),
@@ -84,10 +89,11 @@ impl Spread {
         nanos(now.saturating_duration_since(self.start))
     }
 
-    fn begin(&self, now: Instant) -> bool {
+    fn begin(&self, now: Instant, queued: usize) -> bool {
         let due = self.since_start(now) >= self.next_trial.load(Ordering::Relaxed);
         // One of several workers begins it.
         due && !self.on.swap(true, Ordering::Relaxed) && {
+            self.queued.store(queued as u32, Ordering::Relaxed);
             self.changes.fetch_add(1, Ordering::Relaxed);
             true
         }
@@ -126,6 +132,8 @@ pub(crate) struct Seen {
     window_from: Cell<Option<Instant>>,
     polls: Cell<u32>,
     wandered: Cell<u32>,
+    /// Those of the windows since `on` was changed.
+    wandered_before: Cell<u32>,
     bad: Cell<u32>,
     good: Cell<u32>,
 }
@@ -156,6 +164,7 @@ impl Seen {
         let changes = spread.changes.load(Ordering::Relaxed);
         if self.changes.replace(changes) != changes {
             self.begin_window(now);
+            self.wandered_before.set(0);
             self.bad.set(0);
             self.good.set(0);
         }
@@ -166,7 +175,11 @@ impl Seen {
         }
         let busy_from = self.busy_from.get().unwrap_or(now);
         self.busy_from.set(Some(busy_from));
-        now - busy_from >= BUSY && can_try() >= QUEUED && spread.begin(now)
+        if now - busy_from < BUSY {
+            return false;
+        }
+        let queued = can_try();
+        queued >= QUEUED && spread.begin(now, queued)
     }
 
     fn begin_window(&self, now: Instant) {
@@ -185,7 +198,10 @@ impl Seen {
         if polls < FEW_POLLS || (polls < WINDOW_POLLS && !is_long()) {
             return;
         }
-        let is_bad = self.wandered.get().saturating_mul(WANDERS) > polls;
+        let wandered = self.wandered.get();
+        let is_bad = wandered.saturating_mul(WANDERS) > polls;
+        let in_all = self.wandered_before.get().saturating_add(wandered);
+        self.wandered_before.set(in_all);
         self.begin_window(now);
         if !is_bad {
             self.bad.set(0);
@@ -197,7 +213,8 @@ impl Seen {
         }
         self.good.set(0);
         self.bad.set(self.bad.get().saturating_add(1));
-        if self.bad.get() >= BAD_WINDOWS {
+        let split = spread.queued.load(Ordering::Relaxed);
+        if self.bad.get() >= BAD_WINDOWS && in_all > split.saturating_mul(WANDERS_A_TASK) {
             spread.fail(now);
         }
     }
@@ -267,12 +284,13 @@ mod tests {
     #[test]
     fn groups_that_stay_are_left_spread() {
         let mut worker = Worker::new(true);
-        let _ = worker.until_trial();
+        assert!(!worker.look(Duration::ZERO, 100));
+        assert!(worker.look(BUSY, 100));
         // At first those wander that were split.
-        for _ in 0..BAD_WINDOWS - 1 {
-            worker.window(WINDOW_POLLS / 2);
+        for _ in 0..=BAD_WINDOWS {
+            worker.window(WINDOW_POLLS / 8);
         }
-        for _ in 0..100 {
+        for _ in 0..1000 {
             worker.window(WINDOW_POLLS / WANDERS);
         }
         assert!(worker.spread.is_on());
