@@ -230,11 +230,7 @@ impl<T> Line<T> {
             unsafe { Self::with(node, |links| links.waker.as_ref().and_then(wake::epoch_of)) };
         let epoch = epoch.unwrap_or(0);
         // SAFETY: handed on.
-        unsafe { self.set_mark(node, Mark::Granted { epoch }) };
-        if self.first == Some(node) {
-            // SAFETY: handed on; it is found to be passed over.
-            self.first = unsafe { self.waiting_from(Some(node)) };
-        }
+        unsafe { self.pass_over(node, Mark::Granted { epoch }) };
     }
 
     /// The first waiter and the one behind it, if the first is a send, its task is none of those that are
@@ -364,6 +360,19 @@ impl<T> Line<T> {
         unsafe { node.as_ref() }.set_status(status);
     }
 
+    /// Gives a node a mark other than waiting: it is passed over from now on.
+    ///
+    /// # Safety
+    /// `node` is linked in this line.
+    unsafe fn pass_over(&mut self, node: NonNull<Waiter<T>>, mark: Mark) {
+        // SAFETY: handed on.
+        unsafe { self.set_mark(node, mark) };
+        if self.first == Some(node) {
+            // SAFETY: handed on.
+            self.first = unsafe { self.waiting_from(Some(node)) };
+        }
+    }
+
     /// Grants a waiter what it wants, at its place, if that can lapse or `always` says so.
     /// Returns the waker to be woken. `None`: it cannot lapse, and is to be taken out.
     ///
@@ -389,12 +398,8 @@ impl<T> Line<T> {
                 }
             })
         }?;
-        // SAFETY: as above.
-        unsafe { self.set_mark(node, Mark::Granted { epoch }) };
-        if self.first == Some(node) {
-            // SAFETY: as above; it is found to be passed over.
-            self.first = unsafe { self.waiting_from(Some(node)) };
-        }
+        // SAFETY: handed on.
+        unsafe { self.pass_over(node, Mark::Granted { epoch }) };
         Some(waker)
     }
 
@@ -414,12 +419,8 @@ impl<T> Line<T> {
                 _ => (links.waker.take().map_or(Told::Nobody, Told::Other), 0),
             })
         };
-        // SAFETY: as above.
-        unsafe { self.set_mark(node, Mark::Granted { epoch }) };
-        if self.first == Some(node) {
-            // SAFETY: as above; it is found to be passed over.
-            self.first = unsafe { self.waiting_from(Some(node)) };
-        }
+        // SAFETY: handed on.
+        unsafe { self.pass_over(node, Mark::Granted { epoch }) };
         told
     }
 
@@ -470,11 +471,7 @@ impl<T> Line<T> {
         };
         if abandoned {
             // SAFETY: handed on.
-            unsafe { self.set_mark(node, Mark::Lapsed) };
-            if self.first == Some(node) {
-                // SAFETY: handed on; it is found to be passed over.
-                self.first = unsafe { self.waiting_from(Some(node)) };
-            }
+            unsafe { self.pass_over(node, Mark::Lapsed) };
         }
     }
 

@@ -165,13 +165,8 @@ impl<T, F: Flavor> Chan<T, F> {
             return None;
         }
         let position = word.tail();
-        // SAFETY: linked, and alive until `finish`.
-        let waiter = unsafe { node.as_ref() };
-        // SAFETY: a linked send's message is in its node, and leaves it here: the node goes out. The position is
-        // claimed by the store below, and the lock is held.
-        unsafe { self.ring.deposit_from(position, waiter.value_place()) };
-        // SAFETY: linked, under the lock.
-        unsafe { waiter.set_position(position) };
+        // SAFETY: linked, and the position is claimed by the store below.
+        unsafe { self.deposit(node, position) };
         // SAFETY: found just now.
         let waker = unsafe { line.remove_plain(node, next) };
         // SAFETY: out of the line; the last touch.
@@ -195,15 +190,25 @@ impl<T, F: Flavor> Chan<T, F> {
         position: u64,
         batch: &mut Batch,
     ) {
-        // SAFETY: linked, and alive until `take_out`.
+        // SAFETY: handed on.
+        unsafe { self.deposit(node, position) };
+        // SAFETY: linked, and its message has been taken.
+        unsafe { Self::take_out(line, node, Status::Done, batch) };
+    }
+
+    /// Moves the message of a waiter that wants to send into the ring; the node is to be taken out then, and done.
+    ///
+    /// # Safety
+    /// `node` is linked in the line, whose lock is held, and wants to send; the position is claimed for it.
+    #[inline(always)]
+    unsafe fn deposit(&self, node: NonNull<Waiter<T>>, position: u64) {
+        // SAFETY: linked, hence alive.
         let waiter = unsafe { node.as_ref() };
-        // SAFETY: a linked send's message is in its node, and leaves it here: the node goes out. The position
-        // was claimed by the caller, and the lock is held.
+        // SAFETY: a linked send's message is in its node, and leaves it here: the node goes out. The rest is
+        // handed on.
         unsafe { self.ring.deposit_from(position, waiter.value_place()) };
         // SAFETY: linked, under the lock.
         unsafe { waiter.set_position(position) };
-        // SAFETY: linked, and its message has been taken.
-        unsafe { Self::take_out(line, node, Status::Done, batch) };
     }
 
     /// Takes a linked waiter out; its waker goes into the batch, which is not full.

@@ -161,9 +161,10 @@ impl Builder {
     /// With it, queued work draws in another worker only when it would take its owner longer than
     /// waking the other costs (some 20 µs). Polls are unknown at first and count as long; and what
     /// waits behind a poll that turns out long is fetched by another worker within a millisecond or
-    /// two. Many small groups of talkers, whose queue is as short, are spread over the workers on trial, for
-    /// as long as few tasks wander from one to the other. Without the rule, any queued task draws in a sleeping worker at once: the better choice only
-    /// where that first millisecond matters more than throughput.
+    /// two. Many small groups of talkers, whose queue is as short, are spread over the workers on trial,
+    /// for as long as few tasks wander from one to the other. Without the rule, any queued task draws in
+    /// a sleeping worker at once: the better choice only where that first millisecond matters more than
+    /// throughput.
     pub fn keep_talkers_together(&mut self, keep: bool) -> &mut Self {
         self.keep_together = keep;
         self

@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 
@@ -153,8 +152,7 @@ struct EndPoll<'a>(&'a Worker, &'a Main);
 
 impl Drop for EndPoll<'_> {
     fn drop(&mut self) {
-        fence(Ordering::SeqCst);
-        self.0.end_poll();
+        self.0.end_main_poll();
         self.1.poll_over();
         self.0.count_poll();
     }

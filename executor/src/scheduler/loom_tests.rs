@@ -171,6 +171,17 @@ struct Queues {
     stealer: super::ring::Stealer,
 }
 
+/// A worker's own ends, and what thieves see of it.
+fn worker() -> (Ring, Turns, Arc<Queues>) {
+    let ring = Ring::new();
+    let queues = Queues {
+        phase: Phase::new(),
+        next: NextSlot::new(),
+        stealer: ring.stealer(),
+    };
+    (ring, Turns::default(), Arc::new(queues))
+}
+
 /// So many new tasks, of which the model has the queue entries.
 fn tasks(count: usize) -> Vec<Task> {
     let (shared, _) = Shared::new(1, false, true, Hooks::default());
@@ -229,13 +240,7 @@ fn owner_and_thief_do_not_both_get_a_task() {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = builder.preemption_bound.or(Some(3));
         builder.check(move || {
-            let owner = Ring::new();
-            let turns = Turns::default();
-            let queues = Arc::new(Queues {
-                phase: Phase::new(),
-                next: NextSlot::new(),
-                stealer: owner.stealer(),
-            });
+            let (owner, turns, queues) = worker();
             let mut new = tasks(3);
             turns.begin(&queues.phase);
             let thief = {
@@ -256,13 +261,7 @@ fn a_thief_that_stays_over_the_end_of_a_poll_meets_the_next_one() {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = builder.preemption_bound.or(Some(2));
     builder.check(move || {
-        let owner = Ring::new();
-        let turns = Turns::default();
-        let queues = Arc::new(Queues {
-            phase: Phase::new(),
-            next: NextSlot::new(),
-            stealer: owner.stealer(),
-        });
+        let (owner, turns, queues) = worker();
         // The ring is full: what the owner pushes in the second poll overwrites slots of the first.
         let mut new = tasks(RING + 1);
         owner.extend(new.drain(..RING));
@@ -288,21 +287,13 @@ fn a_ring_that_a_thief_fills_is_stolen_from_meanwhile() {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = builder.preemption_bound.or(Some(2));
     builder.check(move || {
-        let queues_of = |ring: &Ring| Queues {
-            phase: Phase::new(),
-            next: NextSlot::new(),
-            stealer: ring.stealer(),
-        };
         let mut new = tasks(4);
         // One that is in a long poll all the time.
-        let busy = Ring::new();
-        let from = queues_of(&busy);
+        let (busy, long, from) = worker();
         busy.extend(new.drain(..3));
-        Turns::default().begin(&from.phase);
+        long.begin(&from.phase);
         // One that runs its only task, then steals, and runs what it got.
-        let thief = Ring::new();
-        let turns = Turns::default();
-        let own = Arc::new(queues_of(&thief));
+        let (thief, turns, own) = worker();
         thief.extend(new.drain(..));
         turns.begin(&own.phase);
         let other = {
@@ -327,13 +318,7 @@ fn a_full_ring_is_halved_beside_a_thief() {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = builder.preemption_bound.or(Some(2));
     builder.check(move || {
-        let owner = Ring::new();
-        let turns = Turns::default();
-        let queues = Arc::new(Queues {
-            phase: Phase::new(),
-            next: NextSlot::new(),
-            stealer: owner.stealer(),
-        });
+        let (owner, turns, queues) = worker();
         owner.extend(tasks(RING).into_iter());
         turns.begin(&queues.phase);
         let thief = {
@@ -352,13 +337,7 @@ fn a_thief_that_comes_while_foreign_code_runs_between_polls_is_met_with_exchange
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = builder.preemption_bound.or(Some(3));
     builder.check(move || {
-        let owner = Ring::new();
-        let turns = Turns::default();
-        let queues = Arc::new(Queues {
-            phase: Phase::new(),
-            next: NextSlot::new(),
-            stealer: owner.stealer(),
-        });
+        let (owner, turns, queues) = worker();
         let mut new = tasks(3);
         owner.extend(new.drain(..2));
         turns.begin(&queues.phase);

@@ -117,6 +117,12 @@ impl Turns {
         phase.advance();
     }
 
+    /// Something other than a task has been polled, and no fence made since.
+    #[inline]
+    pub(crate) fn forget_fence(&self) {
+        self.fenced.set(false);
+    }
+
     /// A locked instruction has been executed since [`end`](Self::end).
     #[inline]
     pub(crate) fn note_locked(&self) {

@@ -433,14 +433,13 @@ impl Worker {
         unsafe { header.poll_over(over) };
         if over {
             self.finish(task);
-        } else if again {
-            self.turns.end(phase);
-            header.state.end_again();
-            self.turns.note_locked();
-            self.push(task, Place::Tail);
         } else {
             self.turns.end(phase);
-            let end = header.state.end_pending();
+            let end = if again {
+                header.state.end_again()
+            } else {
+                header.state.end_pending()
+            };
             self.turns.note_locked();
             match end {
                 End::Idle => {
@@ -485,6 +484,12 @@ impl Worker {
             self.turns.fence();
             self.hooks.run(deferred);
         }
+    }
+
+    /// [`end_poll`](Self::end_poll) of the future in `block_on`.
+    pub(crate) fn end_main_poll(&self) {
+        self.turns.forget_fence();
+        self.end_poll();
     }
 
     /// Settles a task whose output is in place.

@@ -23,12 +23,17 @@ pub(crate) const UNKNOWN_MEAN_NS: u32 = u32::MAX;
 /// Whether `queued` tasks of `mean_ns` each are worth another worker.
 #[inline]
 pub(crate) fn worth_a_worker(queued: usize, mean_ns: u32) -> bool {
-    queued as u64 * u64::from(mean_ns) >= WAKE_COST_NS
+    is_worth(1, queued, mean_ns)
 }
 
 /// Whether such tasks take their worker longer than [`PAUSE`].
 pub(crate) fn worth_many_wakes(queued: usize, mean_ns: u32) -> bool {
-    queued as u64 * u64::from(mean_ns) >= WAKES_A_PAUSE * WAKE_COST_NS
+    is_worth(WAKES_A_PAUSE, queued, mean_ns)
+}
+
+#[inline]
+fn is_worth(wakes: u64, queued: usize, mean_ns: u32) -> bool {
+    queued as u64 * u64::from(mean_ns) >= wakes * WAKE_COST_NS
 }
 
 #[cfg(test)]

@@ -304,10 +304,10 @@ impl State {
     /// A poll returned Pending and has asked for another one: the task is queued, with the poll's
     /// reference, and still the poller's until it stands in the queue.
     #[inline]
-    pub(crate) fn end_again(&self) {
+    pub(crate) fn end_again(&self) -> End {
         // The orderings are those of `end_pending`. A waker that found the task RUNNING has queued it
         // with this, too: one entry for both.
-        self.update(|now| ((now - RUNNING) | SCHEDULED, ()));
+        self.update(|now| ((now - RUNNING) | SCHEDULED, End::Requeue))
     }
 
     /// The output is in place (or the future is gone): the task is done.
