@@ -1,6 +1,7 @@
 //! What a channel must tell the harness, and the macros that say it in a few lines.
 
 use std::future::Future;
+use std::ops::Range;
 
 use crate::payload::{B16, B64, B256, Boxed, KiB, KiB4, Payload};
 
@@ -31,6 +32,21 @@ pub trait Channel<T: Payload>: 'static {
 
     /// Receives a message, and tells its number; `None` once the senders are gone and the channel is empty.
     fn recv(receiver: &mut Self::Receiver) -> impl Future<Output = Option<usize>> + Send;
+
+    /// Sends messages with these numbers, one after the other; false once the channel is closed.
+    ///
+    /// Written out for each channel, like [`recv_all`](Self::recv_all), as its users would write the loop: another
+    /// future around each operation costs as much as the operation, and would hide what is compared.
+    fn send_all(
+        sender: &mut Self::Sender,
+        numbers: Range<usize>,
+    ) -> impl Future<Output = bool> + Send;
+
+    /// Receives messages until the senders are gone and the channel is empty, and tells each one's number.
+    fn recv_all(
+        receiver: &mut Self::Receiver,
+        each: impl FnMut(usize) + Send,
+    ) -> impl Future<Output = ()> + Send;
 
     /// Sends a message with this number if there is room.
     fn try_send(sender: &mut Self::Sender, number: usize) -> bool;
@@ -163,6 +179,21 @@ macro_rules! channel {
 
             async fn recv($rx: &mut $receiver) -> Option<usize> {
                 $recv.map(|message| message.number())
+            }
+
+            async fn send_all($tx: &mut $sender, numbers: std::ops::Range<usize>) -> bool {
+                for $number in numbers {
+                    if !$send {
+                        return false;
+                    }
+                }
+                true
+            }
+
+            async fn recv_all($rx: &mut $receiver, mut each: impl FnMut(usize) + Send) {
+                while let Some(message) = $recv {
+                    each(message.number());
+                }
             }
 
             fn try_send($ttx: &mut $sender, $tnumber: usize) -> bool {

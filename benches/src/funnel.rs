@@ -171,11 +171,7 @@ async fn send<T: Payload, C: Channel<T>>(
     seat: Seat,
 ) {
     seat.0.gate.pass().await;
-    for message in messages {
-        if !C::send(&mut sender, message).await {
-            return;
-        }
-    }
+    C::send_all(&mut sender, messages).await;
 }
 
 /// The task of a receiver. The last of them stops the clock.
@@ -183,10 +179,11 @@ async fn receive<T: Payload, C: Channel<T>>(mut receiver: C::Receiver, channel: 
     let board = &*seat.0;
     board.gate.pass().await;
     let mut tally = Tally::default();
-    while let Some(message) = C::recv(&mut receiver).await {
+    C::recv_all(&mut receiver, |message| {
         tally.count += 1;
         tally.sum = tally.sum.wrapping_add(message);
-    }
+    })
+    .await;
     board.tallies[channel]
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
@@ -238,6 +235,19 @@ mod tests {
 
         async fn recv(receiver: &mut Self::Receiver) -> Option<usize> {
             <TokioMpsc as Channel<usize>>::recv(receiver).await
+        }
+
+        async fn send_all(sender: &mut Self::Sender, numbers: std::ops::Range<usize>) -> bool {
+            for number in numbers {
+                if !Self::send(sender, number).await {
+                    return false;
+                }
+            }
+            true
+        }
+
+        async fn recv_all(receiver: &mut Self::Receiver, each: impl FnMut(usize) + Send) {
+            <TokioMpsc as Channel<usize>>::recv_all(receiver, each).await;
         }
 
         fn try_send(sender: &mut Self::Sender, message: usize) -> bool {
