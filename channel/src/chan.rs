@@ -40,6 +40,8 @@ pub(crate) struct RxSide<S> {
     /// Of the slot of a channel that has one, which is here since both sides come to this line for each of its
     /// messages in any case.
     inline_stamp: AtomicU8,
+    /// A stamp that nobody sets: what the receiver looks at while it is to find nothing in the ring.
+    pub(crate) nothing: AtomicU8,
     /// Copies of the line's counts of unclaimed grants, of due ones, and of nodes of tasks of ours,
     /// for looking at without the lock.
     pub(crate) grants: AtomicU32,
@@ -88,6 +90,7 @@ impl<T, F: Flavor> Chan<T, F> {
                 head: AtomicU64::new(0),
                 waiting: AtomicBool::new(false),
                 inline_stamp: AtomicU8::new(0),
+                nothing: AtomicU8::new(0),
                 grants: AtomicU32::new(0),
                 due: AtomicU32::new(0),
                 own: AtomicU32::new(0),
@@ -121,47 +124,8 @@ impl<T, F: Flavor> Chan<T, F> {
     /// `position` was claimed by the caller and `wake` came with it; this is called once for it.
     #[inline(always)]
     pub(crate) unsafe fn publish(&self, position: u64, wake: bool, value: T) {
-        let Some(slots) = self.ring.piece() else {
-            let value = ManuallyDrop::new(value);
-            // SAFETY: handed on; the message is forgotten here.
-            return unsafe { self.publish_in_block(position, wake, &raw const *value) };
-        };
         // SAFETY: handed on.
-        unsafe { slots.publish(position, value) };
-        if wake {
-            // SAFETY: the claim saw PARKED.
-            unsafe { self.wake_for_one() };
-        }
-    }
-
-    /// [`publish`](Self::publish) of a message that is moved out of `from`, in one copy.
-    ///
-    /// # Safety
-    /// As there; and there is one to be read, which the caller forgets.
-    #[inline(always)]
-    pub(crate) unsafe fn publish_from(&self, position: u64, wake: bool, from: *const T) {
-        let Some(slots) = self.ring.piece() else {
-            // SAFETY: handed on.
-            return unsafe { self.publish_in_block(position, wake, from) };
-        };
-        // SAFETY: handed on.
-        unsafe { slots.put_from(position, false, from) };
-        if wake {
-            // SAFETY: the claim saw PARKED.
-            unsafe { self.wake_for_one() };
-        }
-    }
-
-    /// [`publish_from`](Self::publish_from) where the slots are in blocks.
-    ///
-    /// # Safety
-    /// As there.
-    #[inline(never)]
-    unsafe fn publish_in_block(&self, position: u64, wake: bool, from: *const T) {
-        // SAFETY: claimed, and published below.
-        let slots = unsafe { self.ring.slots_of_claim(position) };
-        // SAFETY: handed on.
-        unsafe { slots.put_from(position, false, from) };
+        unsafe { self.ring.publish(position, value) };
         if wake {
             // SAFETY: the claim saw PARKED.
             unsafe { self.wake_for_one() };
@@ -208,7 +172,7 @@ impl<T, F: Flavor> Chan<T, F> {
     /// # Safety
     /// As [`wake`](Self::wake).
     #[inline(never)]
-    unsafe fn wake_for_one(&self) {
+    pub(crate) unsafe fn wake_for_one(&self) {
         // SAFETY: handed on.
         unsafe { self.wake(News::Messages(1)) };
     }

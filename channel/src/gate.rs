@@ -362,10 +362,13 @@ impl<F: Flavor> Gate<F> {
         (after, before.has(PARKED) && ends(after))
     }
 
-    /// Sets WAITING; under the line's lock. Returns the word as it is then.
+    /// Sets WAITING, which is not set; under the line's lock. Returns the word as it is then.
     pub(crate) fn set_waiting(&self) -> Word {
-        // A locked instruction, hence on x86-64 the fence of the handshake with the receiver.
-        Word(self.word.fetch_or(WAITING, Ordering::SeqCst) | WAITING)
+        // A locked instruction, hence on x86-64 the fence of the handshake with the receiver. Added, not or-ed: that
+        // is one instruction there, and not a loop, where the old value is wanted.
+        let before = Word(self.word.fetch_add(WAITING, Ordering::SeqCst));
+        debug_assert!(!before.has(WAITING));
+        Word(before.0 | WAITING)
     }
 
     /// Clears WAITING; under the line's lock, with the line empty.

@@ -41,7 +41,7 @@ pub(crate) struct Cursor<T> {
     /// The next position, or [`NOWHERE`] while there is a stash; the head in the channel is a copy
     /// for the senders.
     head: u64,
-    /// The slots that the next position is in, if anybody has needed any there.
+    /// The slots that the next position is in, if anybody has needed any there; none while there is a stash.
     slots: Slots<T>,
     /// See [`Ring::edge_mask`].
     edge_mask: u64,
@@ -80,7 +80,10 @@ impl<T> Cursor<T> {
     unsafe fn receive<R: Returned<T>>(&mut self, chan: &Arc<Chan<T, Mpsc>>) -> R {
         // The line is looked at before the head moves. That is no earlier than it would be otherwise: without a
         // fence, a look behind the head's store can come before it, too.
-        if chan.rx.waiting.load(Ordering::Relaxed) || !wake::is_deferred(chan) || self.is_last() {
+        if chan.rx.waiting.load(Ordering::Relaxed)
+            || self.is_last()
+            || !(wake::is_deferred(chan) || defer_first(chan))
+        {
             // SAFETY: handed on.
             return unsafe { self.receive_slowly(chan) };
         }
@@ -215,6 +218,7 @@ impl<T> Cursor<T> {
 
     #[inline(always)]
     fn advance_within_slots(&mut self, chan: &Chan<T, Mpsc>) {
+        self.slots.clear(self.head);
         self.head = self.head.wrapping_add(1) & POSITION_MASK;
         // Release: the slot has been read before a sender that sees this writes to it again.
         chan.rx.head.store(self.head, Ordering::Release);
@@ -224,6 +228,7 @@ impl<T> Cursor<T> {
     #[cold]
     #[inline(never)]
     fn leave_slots(&mut self, chan: &Chan<T, Mpsc>) {
+        self.slots.clear(self.head);
         self.head = self.head.wrapping_add(1) & POSITION_MASK;
         // SAFETY: the receiver, which does not take the line's lock before it has received.
         unsafe { chan.leave_slots(self.head) };
@@ -244,7 +249,11 @@ impl<T> Cursor<T> {
     /// Serves the line with a message in `out`, which a panicking waker must not keep from the caller.
     #[inline(always)]
     fn release<O: Out<T>>(&mut self, chan: &Chan<T, Mpsc>, out: &mut O) {
-        let in_hand = InHand { cursor: self, out };
+        let in_hand = InHand {
+            cursor: self,
+            chan,
+            out,
+        };
         let mut line = chan.line.lock();
         if let Some(waker) = chan.serve_one_send(&mut line) {
             drop(line);
@@ -293,9 +302,8 @@ impl<T> Cursor<T> {
             if !O::STAYS {
                 // SAFETY: it leaves the stash here.
                 unsafe { out.fill(&raw const *stash.value) };
-                self.head = stash.head;
                 // Forgets the message, and frees its memory.
-                self.stash = None;
+                let _ = self.take_stash(chan);
             }
             return Some(Took::Message);
         }
@@ -350,15 +358,21 @@ impl<T> Cursor<T> {
                 // SAFETY: a linked send's message is in its node, and leaves it here.
                 let value = unsafe { waiter.take_value() };
                 let value = ManuallyDrop::new(value);
-                let head = std::mem::replace(&mut self.head, NOWHERE);
-                stash.write(Stash { value, head });
+                stash.write(Stash {
+                    value,
+                    head: self.head,
+                });
                 // SAFETY: written just now.
-                self.stash = Some(unsafe { stash.assume_init() });
+                self.set_stash(chan, unsafe { stash.assume_init() });
             } else {
                 // SAFETY: as above.
                 unsafe { out.fill(waiter.value_place()) };
             }
-            in_hand = Some(InHand { cursor: self, out });
+            in_hand = Some(InHand {
+                cursor: self,
+                chan,
+                out,
+            });
             // SAFETY: linked, and its message has been taken.
             unsafe { Chan::<T, Mpsc>::take_out(&mut line, node, Status::Taken, &mut batch) };
         }
@@ -372,6 +386,22 @@ impl<T> Cursor<T> {
             }
             None => FromLine::Nothing,
         }
+    }
+
+    /// A message that is received next, before what the ring has.
+    fn set_stash(&mut self, chan: &Chan<T, Mpsc>, stash: Box<Stash<T>>) {
+        self.head = NOWHERE;
+        self.slots = Slots::vacant(&chan.rx.nothing);
+        self.stash = Some(stash);
+    }
+
+    /// Takes the stash, with what is in it, and looks at the ring again.
+    fn take_stash(&mut self, chan: &Chan<T, Mpsc>) -> Option<Box<Stash<T>>> {
+        let stash = self.stash.take()?;
+        self.head = stash.head;
+        // SAFETY: the receiver's.
+        self.slots = unsafe { chan.ring.slots_at(self.head) };
+        Some(stash)
     }
 
     /// Where the message is that [`take`](Self::take) has found with [`InPlace`](crate::out::InPlace), to be looked at.
@@ -418,10 +448,8 @@ impl<T> Cursor<T> {
         let front = self.front_mut();
         // SAFETY: handed on; it is passed, or forgotten, below.
         panics.catch(|| unsafe { ptr::drop_in_place(front) });
-        if let Some(stash) = self.stash.take() {
-            // The message in it has been dropped.
-            self.head = stash.head;
-        } else {
+        // The message in it has been dropped.
+        if self.take_stash(chan).is_none() {
             panics.catch(|| self.advance_and_release(chan, &mut InPlace));
         }
         panics.resume("dropping a message");
@@ -602,8 +630,7 @@ impl<T> Cursor<T> {
 
     /// The receiver is gone and the channel closed to all: drops what is queued, and the waker.
     pub(crate) fn drain(&mut self, chan: &Chan<T, Mpsc>, panics: &mut FirstPanic) {
-        if let Some(stash) = self.stash.take() {
-            self.head = stash.head;
+        if let Some(stash) = self.take_stash(chan) {
             panics.catch(|| drop(ManuallyDrop::into_inner(stash.value)));
         }
         // Nobody claims any more; some may still write what they have claimed.
@@ -661,9 +688,16 @@ pub(crate) fn defer_fence<T, F: Flavor>(chan: &Arc<Chan<T, F>>) -> bool {
     unsafe { wake::defer_to_poll_end_unchecked(chan) }
 }
 
+/// [`defer_fence`] where it is not deferred yet: at the first receive of a poll.
+#[inline(never)]
+fn defer_first<T>(chan: &Arc<Chan<T, Mpsc>>) -> bool {
+    defer_fence(chan)
+}
+
 /// A message on its way to the caller; if a foreign waker panics now, it is received next.
 struct InHand<'a, T, O: Out<T>> {
     cursor: &'a mut Cursor<T>,
+    chan: &'a Chan<T, Mpsc>,
     out: &'a mut O,
 }
 
@@ -679,8 +713,9 @@ impl<T, O: Out<T>> Drop for InHand<'_, T, O> {
     fn drop(&mut self) {
         if let Some(value) = self.out.take_back() {
             let value = ManuallyDrop::new(value);
-            let head = std::mem::replace(&mut self.cursor.head, NOWHERE);
-            self.cursor.stash = Some(Box::new(Stash { value, head }));
+            let head = self.cursor.head;
+            self.cursor
+                .set_stash(self.chan, Box::new(Stash { value, head }));
         }
     }
 }

@@ -12,6 +12,7 @@ use wakerun::panics::FirstPanic;
 use wakerun::wake;
 
 use super::Sender;
+use crate::chan::Chan;
 use crate::error::SendError;
 use crate::flavor::{Flavor, Mpsc};
 use crate::gate::{Claim, Simply};
@@ -89,11 +90,19 @@ impl<'a, T, F: Flavor> Send<'a, T, F> {
     /// # Safety
     /// The message is in the waiter, which is in no line, and the claim is the caller's.
     #[inline(always)]
-    unsafe fn publish(&self, position: u64, wake: bool) -> Poll<Result<(), SendError<T>>> {
+    unsafe fn publish(
+        &self,
+        chan: &Chan<T, F>,
+        position: u64,
+        wake: bool,
+    ) -> Poll<Result<(), SendError<T>>> {
         self.stage.set(Stage::Over);
-        let (chan, from) = (self.sender.chan(), self.waiter.value_place());
         // SAFETY: handed on; the message leaves the waiter.
-        unsafe { chan.publish_from(position, wake, from) };
+        unsafe { chan.ring.publish_from(position, self.waiter.value_place()) };
+        if wake {
+            // SAFETY: the claim saw PARKED.
+            unsafe { chan.wake_for_one() };
+        }
         Poll::Ready(Ok(()))
     }
 
@@ -102,9 +111,11 @@ impl<'a, T, F: Flavor> Send<'a, T, F> {
         if !wake::spend_budget_at_hand(true) {
             return self.poll_at_limit(cx);
         }
-        match self.sender.chan().claim_simply() {
+        // Looked up once: behind an exchange, the compiler would do it again.
+        let chan = &**self.sender.chan();
+        match chan.claim_simply() {
             // SAFETY: claimed just now; a new send's message is in its waiter.
-            Simply::Claimed { position, wake } => unsafe { self.publish(position, wake) },
+            Simply::Claimed { position, wake } => unsafe { self.publish(chan, position, wake) },
             Simply::Full => self.enter_line(cx),
             Simply::Not => self.poll_slowly(cx),
         }
@@ -112,9 +123,10 @@ impl<'a, T, F: Flavor> Send<'a, T, F> {
 
     #[inline(never)]
     fn poll_slowly(&self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
-        match self.sender.chan().claim() {
+        let chan = &**self.sender.chan();
+        match chan.claim() {
             // SAFETY: claimed just now; a new send's message is in its waiter.
-            Claim::Claimed { position, wake } => unsafe { self.publish(position, wake) },
+            Claim::Claimed { position, wake } => unsafe { self.publish(chan, position, wake) },
             // SAFETY: as above.
             Claim::Closed => Poll::Ready(Err(SendError(unsafe { self.finish() }))),
             Claim::Full => self.enter_line(cx),
@@ -186,7 +198,7 @@ impl<'a, T, F: Flavor> Send<'a, T, F> {
             } => {
                 let mut panics = FirstPanic::new();
                 // SAFETY: claimed just now; the waiter did not get into the line.
-                panics.catch(|| _ = unsafe { self.publish(position, wake) });
+                panics.catch(|| _ = unsafe { self.publish(chan, position, wake) });
                 panics.catch(|| wake::recycle(waker));
                 panics.resume("a waker");
                 Poll::Ready(Ok(()))

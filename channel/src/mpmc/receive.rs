@@ -133,6 +133,7 @@ impl<T> Source for Chan<T, Mpmc> {
         }
         // SAFETY: found just now, and the head moves on below.
         let value = slots.with(state.head, |from| unsafe { std::ptr::read(from) });
+        slots.clear(state.head);
         self.advance(&mut state);
         drop(state);
         if defer_fence(self) {

@@ -16,8 +16,8 @@
 //! it stores that head (Release), and the claimant has read the head (Acquire), or got its permit or its limit from
 //! somebody who has. So it finds null, or what another claimant of this lap has put there.
 //!
-//! **A block is empty when it comes.** Its stamps are 0: new, or set back by the receiver before it is handed on
-//! (Release by the exchange that puts it there, Acquire by whoever loads the entry).
+//! **A block is empty when it comes.** Nothing is in it: it is new, or the receiver has cleared slot after slot before
+//! it is handed on (Release by the exchange that puts it there, Acquire by whoever loads the entry).
 //!
 //! One free block is kept; the others are given back. A queue that never holds more than a block uses two in turn
 //! and allocates nothing, and one that has been full is small again when it is drained.
@@ -56,18 +56,22 @@ pub(super) struct Blocks<T> {
     directory: Box<[Entry<T>]>,
     /// A block that is not used, and as new.
     spare: Entry<T>,
-    /// From a block's values to its stamps.
-    stamps: usize,
     /// What the receiver looks at where there is no block.
     nothing: AtomicU8,
 }
 
 impl<T> Blocks<T> {
     const LEN: usize = block_len::<T>();
+    /// From a block's values to its stamps, as in [`Slots::layout`], which says whether there can be such a block.
+    const STAMPS: usize = {
+        let values = size_of::<Value<T>>().wrapping_mul(Self::LEN);
+        values.next_multiple_of(align_of::<AtomicU8>())
+    };
 
     /// `None`: the memory for the directory is not to be had, or a block could never be.
     pub(super) fn new(capacity: usize) -> Option<Self> {
         let (_, stamps) = Slots::<T>::layout(Self::LEN)?;
+        debug_assert_eq!(stamps, Self::STAMPS);
         let entries = capacity
             .checked_add(Self::LEN)?
             .div_ceil(Self::LEN)
@@ -78,7 +82,6 @@ impl<T> Blocks<T> {
         Some(Self {
             directory,
             spare: AtomicPtr::new(ptr::null_mut()),
-            stamps,
             nothing: AtomicU8::new(0),
         })
     }
@@ -86,7 +89,8 @@ impl<T> Blocks<T> {
     #[inline(always)]
     fn entry(&self, position: u64) -> &Entry<T> {
         let index = (position as usize / Self::LEN) & (self.directory.len() - 1);
-        &self.directory[index]
+        // SAFETY: they are a power of two, so that what is left of the index is less.
+        unsafe { self.directory.get_unchecked(index) }
     }
 
     /// The slots of a block.
@@ -96,7 +100,7 @@ impl<T> Blocks<T> {
     #[inline(always)]
     unsafe fn slots(&self, block: *mut Value<T>) -> Slots<T> {
         // SAFETY: a block is so long, says its layout.
-        let stamps = unsafe { block.cast::<u8>().add(self.stamps) };
+        let stamps = unsafe { block.cast::<u8>().add(Self::STAMPS) };
         // SAFETY: handed on.
         unsafe { Slots::at(block, stamps.cast(), Self::LEN as u32) }
     }
@@ -110,6 +114,17 @@ impl<T> Blocks<T> {
     pub(super) unsafe fn find(&self, position: u64) -> Option<Slots<T>> {
         let block = self.entry(position).load(Ordering::Acquire);
         // SAFETY: handed on.
+        (!block.is_null()).then(|| unsafe { self.slots(block) })
+    }
+
+    /// The slots that a position is in; `None` if nobody has put a block there yet.
+    ///
+    /// # Safety
+    /// As [`obtain`](Self::obtain).
+    #[inline(always)]
+    pub(super) unsafe fn find_claimed(&self, position: u64) -> Option<Slots<T>> {
+        let block = self.entry(position).load(Ordering::Acquire);
+        // SAFETY: the claim keeps the block there.
         (!block.is_null()).then(|| unsafe { self.slots(block) })
     }
 
@@ -178,9 +193,7 @@ impl<T> Blocks<T> {
     /// It comes from [`remove`](Self::remove).
     pub(super) unsafe fn recycle(&self, block: *mut Value<T>) {
         // SAFETY: taken away, and the caller's.
-        let slots = unsafe { self.slots(block) };
-        // SAFETY: nobody uses it any more.
-        unsafe { slots.reset() };
+        debug_assert!(unsafe { self.slots(block) }.are_empty());
         self.keep(block);
     }
 

@@ -2,17 +2,15 @@
 //!
 //! | stamp of the slot of position `p` | meaning | who may touch the value |
 //! |---|---|---|
-//! | of the lap before, or 0 | empty, or claimed and being written | the one who claimed `p` |
-//! | this lap's | a message | the receiver, when its head is `p` |
-//! | this lap's + DEPOSITED | a message that its sender may still withdraw | the receiver, likewise |
-//! | this lap's + DEPOSITED + WITHDRAWN | a message to be discarded | the receiver, likewise |
-//! | this lap's + VOID | no message: who would have built it there has panicked | nobody |
+//! | NOTHING | empty, or claimed and being written | the one who claimed `p` |
+//! | MESSAGE | a message | the receiver, when its head is `p` |
+//! | DEPOSITED | a message that its sender may still withdraw | the receiver, likewise |
+//! | WITHDRAWN | a message to be discarded | the receiver, likewise |
+//! | VOID | no message: who would have built it there has panicked | nobody |
 //!
-//! A lap is one time round the ring; every slot is used once in each, so two values that take turns
-//! tell a lap from the one before.
-//!
-//! The receiver never writes a stamp: that it is done with a slot is told by its head. So a slot is
-//! written again by a claimant that has seen a head beyond it, and a receive is a load and a store.
+//! The receiver sets the stamp back when it has read the value, and then moves its head, which tells that it is done
+//! with the slot. A claimant has seen a head beyond the slot, and so its stamp is later than that; and the receiver,
+//! when it is there again a lap later, finds its own NOTHING or what came after it.
 //!
 //! Stamps stand apart from the values and are a byte each, so that a queue of small messages touches
 //! little more memory than the messages take.
@@ -23,7 +21,7 @@
 mod blocks;
 mod slots;
 
-use std::mem::MaybeUninit;
+use std::mem::{ManuallyDrop, MaybeUninit};
 
 use wakerun::sync::UnsafeCell;
 use wakerun::sync::atomic::AtomicU8;
@@ -154,18 +152,12 @@ impl<T> Ring<T> {
         }
     }
 
-    /// The slots, if they are in one piece.
-    #[inline(always)]
-    pub(crate) fn piece(&self) -> Option<Slots<T>> {
-        (!self.slots.is_vacant()).then_some(self.slots)
-    }
-
     /// Moves a message in out of `from`, in one copy, and publishes it.
     ///
     /// # Safety
     /// The caller has claimed `position`, and publishes it once. There is a message to be read, which the caller
     /// forgets.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn publish_from(&self, position: u64, from: *const T) {
         // SAFETY: handed on.
         unsafe { self.put_from(position, false, from) };
@@ -194,28 +186,55 @@ impl<T> Ring<T> {
         }
     }
 
+    /// Moves a message in and publishes it.
+    ///
+    /// # Safety
+    /// As [`publish_from`](Self::publish_from), but for what is read there.
+    #[inline(always)]
+    pub(crate) unsafe fn publish(&self, position: u64, value: T) {
+        if self.slots.is_vacant() {
+            let value = ManuallyDrop::new(value);
+            // SAFETY: handed on; the message is forgotten here.
+            unsafe { self.put_from(position, false, &raw const *value) };
+        } else {
+            // SAFETY: handed on.
+            unsafe { self.slots.publish(position, value) };
+        }
+    }
+
+    // Three ways to write, each to its end: slots that are chosen first and written to after that cost more.
+
     /// # Safety
     /// As [`publish_from`](Self::publish_from).
     #[inline(always)]
     unsafe fn put_from(&self, position: u64, deposited: bool, from: *const T) {
-        match self.piece() {
+        let Some(blocks) = self.blocks() else {
+            // SAFETY: handed on.
+            return unsafe { self.slots.put_from(position, deposited, from) };
+        };
+        // SAFETY: claimed, and published below.
+        match unsafe { blocks.find_claimed(position) } {
             // SAFETY: handed on.
             Some(slots) => unsafe { slots.put_from(position, deposited, from) },
             // SAFETY: handed on.
-            None => unsafe { self.put_in_block(position, deposited, from) },
+            None => unsafe { Self::put_in_new_block(blocks, position, deposited, from) },
         }
     }
 
     /// # Safety
-    /// As [`publish_from`](Self::publish_from); the slots are in blocks.
+    /// As [`publish_from`](Self::publish_from).
+    #[cold]
     #[inline(never)]
-    unsafe fn put_in_block(&self, position: u64, deposited: bool, from: *const T) {
-        if let Some(blocks) = self.blocks() {
-            // SAFETY: claimed, and published below.
-            let slots = unsafe { blocks.obtain(position) };
-            // SAFETY: handed on.
-            unsafe { slots.put_from(position, deposited, from) };
-        }
+    unsafe fn put_in_new_block(
+        blocks: &Blocks<T>,
+        position: u64,
+        deposited: bool,
+        from: *const T,
+    ) {
+        // SAFETY: claimed, and published below.
+        let slots = unsafe { blocks.obtain(position) };
+        // SAFETY: handed on.
+        unsafe { slots.put_from(position, deposited, from) };
     }
 
     /// The slots for the receiver to look at with its head at `head`: in them, or where nothing is found as long as
@@ -244,6 +263,9 @@ impl<T> Ring<T> {
     /// What is at `position`. For the receiver, of its head (or [`NOWHERE`]).
     #[inline]
     pub(crate) fn look(&self, position: u64) -> Found {
+        if position == NOWHERE {
+            return Found::Nothing;
+        }
         // SAFETY: the receiver's.
         unsafe { self.slots_at(position) }.look(position)
     }
@@ -254,11 +276,11 @@ impl<T> Ring<T> {
         self.look(position) != Found::Nothing
     }
 
-    /// Takes the message of `position` out, if it is there. Afterwards the receiver moves its head.
+    /// Takes the message of `position` out, if it is there, and clears the slot. Afterwards the receiver moves its
+    /// head.
     ///
     /// # Safety
-    /// The caller is the receiver, `position` is its head (or [`NOWHERE`]), and it takes each
-    /// position once.
+    /// The caller is the receiver, `position` is its head, and it takes each position once.
     #[inline]
     pub(crate) unsafe fn take(&self, position: u64) -> Option<Message<T>> {
         // SAFETY: the receiver's.
@@ -266,11 +288,15 @@ impl<T> Ring<T> {
         let found = slots.look(position);
         match found {
             Found::Nothing => return None,
-            Found::Void => return Some(Message::Void),
+            Found::Void => {
+                slots.clear(position);
+                return Some(Message::Void);
+            }
             Found::Message | Found::Withdrawn => {}
         }
         // SAFETY: found just now, by the receiver, who moves its head.
         let value = slots.with(position, |from| unsafe { std::ptr::read(from) });
+        slots.clear(position);
         Some(match found {
             Found::Withdrawn => Message::Withdrawn(value),
             _ => Message::Value(value),
@@ -463,7 +489,7 @@ mod tests {
         let ring = Own::new(1);
         // SAFETY: as above.
         unsafe { publish(&ring, 0, ()) };
-        assert!(take(&ring, NOWHERE).is_none());
+        assert_eq!(ring.look(NOWHERE), Found::Nothing);
         assert!(!ring.is_published(NOWHERE));
     }
 }

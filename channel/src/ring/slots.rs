@@ -7,14 +7,14 @@ use std::ptr::{self, NonNull};
 use wakerun::sync::UnsafeCell;
 use wakerun::sync::atomic::{AtomicU8, Ordering};
 
-use super::{Found, NOWHERE};
+use super::Found;
 
-/// The values that the laps take turns with; never 0, which stands in a slot that was never used.
-const EVEN_LAP: u8 = 1;
-const ODD_LAP: u8 = 2;
+/// What a stamp says: in this order, so that one comparison tells a message to be received.
+const NOTHING: u8 = 0;
+const VOID: u8 = 1;
+const WITHDRAWN: u8 = 2;
+const MESSAGE: u8 = 3;
 const DEPOSITED: u8 = 4;
-const WITHDRAWN: u8 = 8;
-const VOID: u8 = 16;
 
 /// A place for a message.
 pub(super) type Value<T> = UnsafeCell<MaybeUninit<T>>;
@@ -81,7 +81,7 @@ impl<T> Slots<T> {
             // SAFETY: inside.
             let stamp = unsafe { slots.stamps.add(index) };
             // SAFETY: not shared yet.
-            unsafe { stamp.write(AtomicU8::new(0)) };
+            unsafe { stamp.write(AtomicU8::new(NOTHING)) };
         }
         Some(slots)
     }
@@ -108,19 +108,17 @@ impl<T> Slots<T> {
         }
     }
 
-    /// Makes the slots as if they had never been used.
-    ///
-    /// # Safety
-    /// Nobody else uses them.
-    pub(super) unsafe fn reset(self) {
-        for index in 0..self.len() {
-            // Relaxed: handed over with the slots.
-            self.stamp_cell(index as u64).store(0, Ordering::Relaxed);
-        }
+    /// Whether nothing is in any of them, as in new ones. For one who has them to itself.
+    pub(super) fn are_empty(self) -> bool {
+        let stamps = (0..self.len()).map(|index| self.stamp_cell(index as u64));
+        let mut found = stamps.map(|stamp| stamp.load(Ordering::Relaxed));
+        found.all(|found| found == NOTHING)
     }
 
-    /// Where there is no slot: nothing is ever found here.
-    pub(super) fn vacant(stamp: &AtomicU8) -> Self {
+    /// Where there is no slot, but a stamp that nobody sets: nothing is ever found here.
+    ///
+    /// The stamp stays until the last use of the view.
+    pub(crate) fn vacant(stamp: &AtomicU8) -> Self {
         Self {
             values: ptr::null_mut(),
             stamps: ptr::from_ref(stamp).cast_mut(),
@@ -153,22 +151,6 @@ impl<T> Slots<T> {
         (position & u64::from(self.mask)) as usize
     }
 
-    /// The stamp of a message at this position.
-    #[inline(always)]
-    fn stamp(&self, position: u64) -> u8 {
-        if position & (u64::from(self.mask) + 1) == 0 {
-            EVEN_LAP
-        } else {
-            ODD_LAP
-        }
-    }
-
-    /// Whether a slot's stamp says that the message of this position is there.
-    #[inline(always)]
-    fn is_of(&self, found: u8, position: u64) -> bool {
-        found & !(DEPOSITED | WITHDRAWN | VOID) == self.stamp(position) && position != NOWHERE
-    }
-
     #[inline(always)]
     fn stamp_cell(&self, position: u64) -> &AtomicU8 {
         // SAFETY: there are `mask + 1` stamps.
@@ -199,7 +181,7 @@ impl<T> Slots<T> {
         // SAFETY: the claim makes this thread the only one to touch the value; the receiver is done with what
         // was there, since the claimant has seen its head.
         unsafe { place.write(value) };
-        self.set_stamp(position, 0);
+        self.set_stamp(position, MESSAGE);
     }
 
     /// Moves a message in out of `from`, in one copy, and publishes it; `deposited`: its sender may still withdraw it.
@@ -211,7 +193,7 @@ impl<T> Slots<T> {
         // SAFETY: as above; and a slot is no part of what a caller has.
         self.value_cell(position)
             .with_mut(|place| unsafe { place.cast::<T>().copy_from_nonoverlapping(from, 1) });
-        self.set_stamp(position, if deposited { DEPOSITED } else { 0 });
+        self.set_stamp(position, if deposited { DEPOSITED } else { MESSAGE });
     }
 
     /// Where the message of `position` is to be written, before [`publish_written`](Self::publish_written). For
@@ -226,30 +208,32 @@ impl<T> Slots<T> {
     /// The caller has claimed `position`, which is in these slots, and publishes it once; if `written`, a message is
     /// there.
     pub(crate) unsafe fn publish_written(&self, position: u64, written: bool) {
-        self.set_stamp(position, if written { 0 } else { VOID });
+        self.set_stamp(position, if written { MESSAGE } else { VOID });
     }
 
-    /// Tells that the message of `position` is there.
+    /// Tells that the message of `position` is there, or will not come.
     #[inline(always)]
-    fn set_stamp(&self, position: u64, flag: u8) {
+    fn set_stamp(&self, position: u64, stamp: u8) {
         // Release pairs with the Acquire in `look`.
-        self.stamp_cell(position)
-            .store(self.stamp(position) | flag, Ordering::Release);
+        self.stamp_cell(position).store(stamp, Ordering::Release);
     }
 
-    /// What is at `position`. For the receiver, of its head (or [`NOWHERE`]).
+    /// What is at `position`. For the receiver, of its head.
     #[inline(always)]
     pub(crate) fn look(&self, position: u64) -> Found {
-        let found = self.stamp_cell(position).load(Ordering::Acquire);
-        if !self.is_of(found, position) {
-            Found::Nothing
-        } else if found & (WITHDRAWN | VOID) == 0 {
-            Found::Message
-        } else if found & VOID == 0 {
-            Found::Withdrawn
-        } else {
-            Found::Void
+        match self.stamp_cell(position).load(Ordering::Acquire) {
+            MESSAGE.. => Found::Message,
+            NOTHING => Found::Nothing,
+            WITHDRAWN => Found::Withdrawn,
+            _ => Found::Void,
         }
+    }
+
+    /// Done with what was at `position`. For the receiver, before its head tells so.
+    #[inline(always)]
+    pub(crate) fn clear(&self, position: u64) {
+        // Relaxed: whoever sets it again has seen the head, which is stored after it with Release.
+        self.stamp_cell(position).store(NOTHING, Ordering::Relaxed);
     }
 
     /// Shows `f` where the message of `position` is, to be looked at or moved out.
@@ -264,12 +248,11 @@ impl<T> Slots<T> {
 
     /// Marks a message withdrawn that is still there as it was deposited.
     pub(super) fn withdraw(&self, position: u64) {
-        let deposited = self.stamp(position) | DEPOSITED;
         // Relaxed: nothing is handed over; the value stays the receiver's, who gets it from the
         // depositor: an exchange continues the release sequence of the store it replaces.
         let _ = self.stamp_cell(position).compare_exchange(
-            deposited,
-            deposited | WITHDRAWN,
+            DEPOSITED,
+            WITHDRAWN,
             Ordering::Relaxed,
             Ordering::Relaxed,
         );
