@@ -80,15 +80,27 @@ impl<T> Cursor<T> {
     unsafe fn receive<R: Returned<T>>(&mut self, chan: &Arc<Chan<T, Mpsc>>) -> R {
         // The line is looked at before the head moves. That is no earlier than it would be otherwise: without a
         // fence, a look behind the head's store can come before it, too.
-        if chan.rx.waiting.load(Ordering::Relaxed)
-            || self.is_last()
-            || !(wake::is_deferred(chan) || defer_first(chan))
-        {
+        if chan.rx.waiting.load(Ordering::Relaxed) || self.is_last() {
+            // SAFETY: handed on.
+            return unsafe { self.receive_slowly(chan) };
+        }
+        if defer_fence(chan) {
+            // SAFETY: handed on.
+            return unsafe { self.move_out(chan) };
+        }
+        // A large message would be copied once more.
+        if size_of::<T>() > 2 * size_of::<usize>() {
             // SAFETY: handed on.
             return unsafe { self.receive_slowly(chan) };
         }
         // SAFETY: handed on.
-        unsafe { self.move_out(chan) }
+        let received = unsafe { self.move_out(chan) };
+        // As in `advance_and_release`.
+        fence(Ordering::SeqCst);
+        if chan.rx.waiting.load(Ordering::Relaxed) {
+            return self.release_with(chan, received);
+        }
+        received
     }
 
     // The long ways are calls at the end, so that the short one needs no frame.
@@ -264,6 +276,13 @@ impl<T> Cursor<T> {
             Self::serve_line(chan);
         }
         in_hand.arrived();
+    }
+
+    /// [`release`](Self::release) with what is to be returned.
+    #[inline(never)]
+    fn release_with<R: Returned<T>>(&mut self, chan: &Chan<T, Mpsc>, mut received: R) -> R {
+        self.release(chan, &mut received);
+        received
     }
 
     /// Serves a line of any kind.
@@ -686,12 +705,6 @@ pub(crate) fn may_have_ended<T, F: Flavor>(chan: &Chan<T, F>, word: Word) -> boo
 pub(crate) fn defer_fence<T, F: Flavor>(chan: &Arc<Chan<T, F>>) -> bool {
     // SAFETY: `poll_end` and the drop of `Chan` touch no message's borrowed data.
     unsafe { wake::defer_to_poll_end_unchecked(chan) }
-}
-
-/// [`defer_fence`] where it is not deferred yet: at the first receive of a poll.
-#[inline(never)]
-fn defer_first<T>(chan: &Arc<Chan<T, Mpsc>>) -> bool {
-    defer_fence(chan)
 }
 
 /// A message on its way to the caller; if a foreign waker panics now, it is received next.
