@@ -118,7 +118,7 @@ pub(crate) enum Claim {
 pub(crate) enum Simply {
     /// As [`Claim::Claimed`].
     Claimed { position: u64, wake: bool },
-    /// No room, it seems; there was no line, and the channel not closed.
+    /// No room, it seems, or a line that comes first; the channel was not closed.
     Full,
     /// Something else is in the way: go the long way.
     Not,
@@ -248,7 +248,10 @@ impl<F: Flavor> Gate<F> {
     pub(crate) fn claim_simply(&self, head: &AtomicU64) -> Simply {
         let word = self.word.load(Ordering::Relaxed);
         if word & NOT_SIMPLE != 0 {
-            return Simply::Not;
+            return match Word(word).has(WAITING) && !Word(word).has(CLOSED) {
+                true => Simply::Full,
+                false => Simply::Not,
+            };
         }
         // Positions wrap, so their difference counts, not their order.
         let is_full = |limit: u64| (limit.wrapping_sub(word) as i64) <= PARKED as i64;
