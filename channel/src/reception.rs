@@ -27,10 +27,14 @@ enum Waits {
 }
 
 /// How far a wait is.
+///
+/// Not a byte, and the first value not zero: a new one is stored beside a place that is not there, and if all of it could
+/// be one byte over and over, the compiler would fill the place with that, too.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
 enum Stage {
     /// The place has not been made.
-    New,
+    New = 1,
     /// The waiter is in no line.
     Out,
     /// The waiter is in the line, marked in any way.

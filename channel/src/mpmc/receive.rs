@@ -19,7 +19,7 @@ use crate::gate::{CLOSED, POSITION_MASK};
 use crate::line::Line;
 use crate::receive::{defer_fence, may_have_ended, wait_until};
 use crate::receivers::{Counts, InHand, Source, Taken};
-use crate::ring::{Found, Left, Message, Ring};
+use crate::ring::{Found, Left, Message, Ring, Slots};
 use crate::serving::Served;
 use crate::waiter::{Status, Wants};
 
@@ -38,8 +38,11 @@ pub(crate) struct Receivers<T> {
 pub(crate) struct State<T> {
     /// The next position; the head in the channel is a copy for the senders.
     pub(super) head: u64,
-    /// A copy of the channel's, apart from what senders write.
-    ring: Ring<T>,
+    /// The slots that it is in, if anybody has needed any there.
+    slots: Slots<T>,
+    /// A position of which these bits are 0 is not for the short way: other slots begin there, or positions
+    /// begin anew. None is while there is a stash.
+    simple_mask: u64,
     /// Messages that were taken when a foreign waker panicked: they are received next.
     stash: VecDeque<T>,
     line: Line<()>,
@@ -50,7 +53,9 @@ impl<T> Receivers<T> {
         Self {
             state: Lock::new(State {
                 head: 0,
-                ring,
+                // SAFETY: the receivers'.
+                slots: unsafe { ring.slots_at(0) },
+                simple_mask: simple_mask(&ring),
                 stash: VecDeque::new(),
                 line: Line::new(),
             }),
@@ -59,6 +64,11 @@ impl<T> Receivers<T> {
             weak: AtomicU32::new(0),
         }
     }
+}
+
+/// The mask of a state without a stash.
+fn simple_mask<T>(ring: &Ring<T>) -> u64 {
+    ring.edge_mask() & POSITION_MASK
 }
 
 /// What is to be done after the lock.
@@ -123,17 +133,21 @@ impl<T> Source for Chan<T, Mpmc> {
     #[inline(always)]
     fn take_simply(self: &Arc<Self>) -> Option<T> {
         let mut state = self.rx.side.state.lock();
-        if self.rx.waiting.load(Ordering::Relaxed) || !state.stash.is_empty() {
+        let (head, slots) = (state.head, state.slots);
+        let next = head + 1;
+        if self.rx.waiting.load(Ordering::Relaxed) || next & state.simple_mask == 0 {
             return None;
         }
-        // SAFETY: whoever has the lock is the receiver.
-        let slots = unsafe { state.ring.slots_at(state.head) };
-        if slots.look(state.head) != Found::Message {
+        // SAFETY: heads are positions. (So `look` needs not ask whether this one is.)
+        unsafe { std::hint::assert_unchecked(head <= POSITION_MASK) };
+        if slots.look(head) != Found::Message {
             return None;
         }
-        // SAFETY: found just now, and the head moves on below.
-        let value = slots.with(state.head, |from| unsafe { std::ptr::read(from) });
-        self.advance(&mut state);
+        // SAFETY: found just now by the receiver, which is whoever has the lock; and the head moves on below.
+        let value = slots.with(head, |from| unsafe { std::ptr::read(from) });
+        state.head = next;
+        // Release: the slot has been read before a sender that sees this writes to it again.
+        self.rx.head.store(next, Ordering::Release);
         drop(state);
         if defer_fence(self) {
             Some(value)
@@ -145,11 +159,15 @@ impl<T> Source for Chan<T, Mpmc> {
     fn take(&self, state: &mut State<T>, after: &mut After) -> Taken<T> {
         // What was taken before is older than what is queued.
         if let Some(value) = state.stash.pop_front() {
+            if state.stash.is_empty() {
+                state.simple_mask = simple_mask(&self.ring);
+            }
             return Taken::Value(value);
         }
+        self.enter_slots(state);
         loop {
             // SAFETY: whoever has the lock is the receiver, and the head moves on below.
-            if let Some(message) = unsafe { state.ring.take(state.head) } {
+            if let Some(message) = unsafe { self.ring.take(state.head) } {
                 self.advance(state);
                 if self.rx.waiting.load(Ordering::Relaxed) {
                     let mut line = self.line.lock();
@@ -166,7 +184,7 @@ impl<T> Source for Chan<T, Mpmc> {
             }
             let word = self.gate.load();
             if word.tail() != state.head {
-                if state.ring.is_published(state.head) {
+                if self.ring.is_published(state.head) {
                     continue;
                 }
                 return Taken::Unpublished;
@@ -227,12 +245,14 @@ impl<T> Source for Chan<T, Mpmc> {
         wait_until(|| {
             // Under the lock, since a receiver that moves on may take a block with it that is looked at.
             let state = self.lock();
-            self.gate.load().tail() == state.head || state.ring.is_published(state.head)
+            self.gate.load().tail() == state.head || self.ring.is_published(state.head)
         });
     }
 
     fn put_back(&self, value: T) {
-        self.lock().stash.push_back(value);
+        let mut state = self.lock();
+        state.stash.push_back(value);
+        state.simple_mask = 0;
     }
 
     fn watch_polls(self: &Arc<Self>) -> bool {
@@ -262,6 +282,16 @@ impl<T> Chan<T, Mpmc> {
         }
         // SAFETY: under the receivers' lock.
         unsafe { self.leave_slots(state.head) };
+        // SAFETY: as above.
+        state.slots = unsafe { self.ring.slots_at(state.head) };
+    }
+
+    /// Looks for slots where there were none when the head came there.
+    fn enter_slots(&self, state: &mut State<T>) {
+        if state.slots.is_vacant() {
+            // SAFETY: under the receivers' lock.
+            state.slots = unsafe { self.ring.slots_at(state.head) };
+        }
     }
 
     /// [`advance`](Self::advance) under the line's lock, too. What comes back is for [`recycle`](Self::recycle),
@@ -275,13 +305,16 @@ impl<T> Chan<T, Mpmc> {
             return None;
         }
         // SAFETY: under the receivers' lock.
-        unsafe { self.leave_slots_in_line(state.head, line) }
+        let left = unsafe { self.leave_slots_in_line(state.head, line) };
+        // SAFETY: as above.
+        state.slots = unsafe { self.ring.slots_at(state.head) };
+        left
     }
 
     /// `false`: the state's head is where other slots begin, and that of the channel has not been moved.
     fn advance_within_slots(&self, state: &mut State<T>) -> bool {
         state.head = state.head.wrapping_add(1) & POSITION_MASK;
-        if state.head & state.ring.edge_mask() == 0 {
+        if state.head & self.ring.edge_mask() == 0 {
             return false;
         }
         // Release: the slot has been read before a sender that sees this writes to it again.
