@@ -18,6 +18,7 @@
 //! comes wakes one; one that is taken leaves the count of messages; and a receiver begins to wait only
 //! when there is none.
 
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::Waker;
@@ -68,7 +69,7 @@ impl Counts {
         }
     }
 
-    fn copy(&self, line: &Line<()>) {
+    pub(crate) fn copy(&self, line: &Line<()>) {
         show(&self.granted, line.granted());
         show(&self.own, line.own());
     }
@@ -117,8 +118,12 @@ pub(crate) trait Source: PollWatch + Sized {
     /// Whether a message is to be had, by a look that may be old. Under the lock.
     fn has_message(&self, state: &Self::State) -> bool;
 
-    /// Whether nothing can come any more, by a look that may be old.
-    fn has_ended(&self) -> bool;
+    /// Whether there is nothing to receive, and no end. Under the lock; one that is about to wait may believe it as
+    /// if [`take`](Self::take) had found nothing.
+    fn is_quiet(&self, state: &Self::State) -> bool;
+
+    /// Whether it is likely to be quiet; without the lock.
+    fn looks_quiet(&self) -> bool;
 
     /// Whether each message may be the last one, so that all receivers have to look.
     fn is_closed(&self) -> bool;
@@ -136,6 +141,7 @@ pub(crate) trait Source: PollWatch + Sized {
 
     /// Puts a receiver's node into the line, or marks it waiting again, and makes it known. Under the
     /// lock; the caller looks for a message once more. `true`: it has been announced just now.
+    #[inline(always)]
     fn begin_waiting(
         self: &Arc<Self>,
         state: &mut Self::State,
@@ -181,13 +187,6 @@ pub(crate) trait Source: PollWatch + Sized {
             self.retract();
         }
         self.counts().copy(line);
-    }
-
-    /// Whether there is nothing to receive, and the channel has not ended.
-    #[cold]
-    fn is_quiet(&self) -> bool {
-        let nothing = !self.has_message(&self.lock());
-        nothing && !self.has_ended()
     }
 
     /// Takes the next message without waiting.
@@ -271,8 +270,8 @@ pub(crate) trait Source: PollWatch + Sized {
             let Some((node, _)) = line.first() else {
                 return;
             };
-            // SAFETY: linked, and waiting.
-            let told = unsafe { line.tell_here(node) };
+            // SAFETY: found just now.
+            let told = unsafe { line.tell_first(node) };
             self.end_waiting(line, true);
             told
         };
@@ -283,6 +282,8 @@ pub(crate) trait Source: PollWatch + Sized {
         }
     }
 
+    #[cold]
+    #[inline(never)]
     fn wake_many(&self, news: News) {
         let mut left = match news {
             News::Messages(count) if !self.is_closed() => count,
@@ -396,8 +397,9 @@ impl<'a, S: Source> InHand<'a, S> {
         }
     }
 
-    pub(crate) fn into_value(mut self) -> S::Item {
-        match self.value.take() {
+    pub(crate) fn into_value(self) -> S::Item {
+        // There is nothing left for the destructor.
+        match ManuallyDrop::new(self).value.take() {
             Some(value) => value,
             None => unreachable!("the value leaves once"),
         }

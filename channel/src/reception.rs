@@ -11,6 +11,7 @@ use wakerun::panics::FirstPanic;
 use wakerun::sync::UnsafeCell;
 use wakerun::wake;
 
+use crate::line::Line;
 use crate::receivers::{Source, Taken, discard};
 use crate::waiter::{Mark, Waiter, Wants};
 use crate::watching::Watching;
@@ -25,6 +26,20 @@ enum Waits {
     /// That somebody waits has become known just now: another look is due.
     Announced,
 }
+
+impl Waits {
+    #[inline]
+    fn after(announced: bool) -> Self {
+        if announced {
+            Self::Announced
+        } else {
+            Self::InLine
+        }
+    }
+}
+
+/// What a node gets to wait with: a waker, and whether it is the own one of the task that is being polled.
+type Entry = (Waker, bool);
 
 /// How far a wait is.
 ///
@@ -114,6 +129,30 @@ impl Reception {
         source: &Arc<S>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<S::Item>> {
+        if !wake::spend_budget_at_hand(false) {
+            // SAFETY: handed on.
+            return unsafe { self.poll_at_limit(source, cx) };
+        }
+        if !self.is_linked()
+            && let Some(value) = source.take_simply()
+        {
+            return Poll::Ready(Some(value));
+        }
+        // SAFETY: handed on.
+        unsafe { self.poll_slowly(source, cx) }
+    }
+
+    /// The budget has to be looked into.
+    ///
+    /// # Safety
+    /// As [`poll`](Self::poll).
+    #[cold]
+    #[inline(never)]
+    unsafe fn poll_at_limit<S: Source>(
+        &self,
+        source: &Arc<S>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<S::Item>> {
         if !wake::spend_budget() {
             // SAFETY: handed on.
             return unsafe { self.poll_exhausted(source, cx) };
@@ -131,19 +170,17 @@ impl Reception {
     ///
     /// # Safety
     /// As [`poll`](Self::poll).
-    #[cold]
-    #[inline(never)]
     unsafe fn poll_exhausted<S: Source>(
         &self,
         source: &Arc<S>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<S::Item>> {
-        if !source.is_quiet() {
+        if !source.is_quiet(&source.lock()) {
             wake::force_yield(cx);
             return Poll::Pending;
         }
         // SAFETY: handed on.
-        unsafe { self.wait(source, cx) }
+        unsafe { self.wait(source, cx, None) }
     }
 
     /// Not the simplest case: there may be nothing to receive, or the future has a place in the line.
@@ -156,26 +193,82 @@ impl Reception {
         source: &Arc<S>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<S::Item>> {
+        let mut entry = None;
         // SAFETY: handed on.
-        let polled = unsafe { self.wait(source, cx) };
+        let polled = if unsafe { self.wait_simply(source, cx, &mut entry) } {
+            Poll::Pending
+        } else {
+            // SAFETY: handed on.
+            unsafe { self.wait(source, cx, entry) }
+        };
         if polled.is_pending() {
             wake::refund_budget();
         }
         polled
     }
 
-    /// Takes what is there, or waits for it in the line.
+    /// Waits in the line, in the commonest case: there is nothing to receive, and the node has the waker that it
+    /// needs, or is in no line yet. `false`: go the long way, with what is in `entry`.
     ///
     /// # Safety
     /// As [`poll`](Self::poll).
+    #[inline(always)]
+    unsafe fn wait_simply<S: Source>(
+        &self,
+        source: &Arc<S>,
+        cx: &Context<'_>,
+        entry: &mut Option<Entry>,
+    ) -> bool {
+        if !self.is_linked() {
+            if !source.looks_quiet() {
+                return false;
+            }
+            *entry = Some(self.prepare(source, cx));
+        }
+        let mut state = source.lock();
+        if !source.is_quiet(&state) {
+            return false;
+        }
+        let waits = match entry.take() {
+            // SAFETY: handed on; here and below.
+            Some(entry) => unsafe { self.enter(source, &mut state, entry) },
+            // SAFETY: as above.
+            None => unsafe { self.go_on(source, &mut state, cx) },
+        };
+        match waits {
+            Waits::No => false,
+            Waits::InLine => true,
+            // What came before the announcement is for us to see.
+            Waits::Announced if source.is_quiet(&state) => {
+                drop(state);
+                source.looked();
+                true
+            }
+            Waits::Announced => false,
+        }
+    }
+
+    /// What the node is to wait with. Without the lock, since cloning a waker may be foreign code.
+    fn prepare<S: Source>(&self, source: &Arc<S>, cx: &Context<'_>) -> Entry {
+        let waker = wake::clone_waker(cx.waker());
+        let watching = &self.place().watching;
+        let own = watching.begin(cx, &**source, || source.watch_polls());
+        (waker, own)
+    }
+
+    /// Takes what is there, or waits for it in the line.
+    ///
+    /// Most need no `entry`: there is something to take, or the node stands in the line, with the waker that it needs.
+    ///
+    /// # Safety
+    /// As [`poll`](Self::poll).
+    #[inline(never)]
     unsafe fn wait<S: Source>(
         &self,
         source: &Arc<S>,
         cx: &mut Context<'_>,
+        mut entry: Option<Entry>,
     ) -> Poll<Option<S::Item>> {
-        // What the node gets to wait with. Most receives need none: there is something to take, or the
-        // node stands in the line, with the waker that it needs.
-        let mut entry: Option<(Waker, bool)> = None;
         loop {
             let mut after = S::After::default();
             let (mut old, mut left) = (None, None);
@@ -230,13 +323,7 @@ impl Reception {
                 }
                 Taken::Empty | Taken::Unpublished if waits == Waits::No => {
                     source.settle_without_value(&mut after);
-                    // Cloned outside the lock, since that may be foreign code.
-                    let waker = wake::clone_waker(cx.waker());
-                    let own = self
-                        .place()
-                        .watching
-                        .begin(cx, &**source, || source.watch_polls());
-                    entry = Some((waker, own));
+                    entry = Some(self.prepare(source, cx));
                 }
                 Taken::Unpublished => {
                     source.settle_without_value(&mut after);
@@ -265,51 +352,86 @@ impl Reception {
     ///
     /// # Safety
     /// As [`poll`](Self::poll).
-    #[inline]
     unsafe fn begin<S: Source>(
         &self,
         source: &Arc<S>,
         state: &mut S::State,
         cx: &Context<'_>,
-        entry: &mut Option<(Waker, bool)>,
+        entry: &mut Option<Entry>,
         old: &mut Option<Waker>,
     ) -> Waits {
-        let node = self.node();
-        let linked = self.is_linked();
-        let brought = entry.take();
-        if brought.is_none() {
-            let keeps = linked
+        match entry.take() {
+            // SAFETY: handed on; here and below.
+            Some(entry) if !self.is_linked() => unsafe { self.enter(source, state, entry) },
+            Some((waker, own)) => {
+                let line = S::line(state);
                 // SAFETY: linked.
-                && unsafe { S::line(state).will_wake(node, cx.waker()) }
-                && self.place().watching.goes_on(&**source);
-            if !keeps {
-                return Waits::No;
+                *old = unsafe { line.set_waker(self.node(), waker, own) };
+                source.counts().copy(line);
+                // SAFETY: linked.
+                unsafe { self.wait_again(source, state) }
             }
+            // SAFETY: as above.
+            None => unsafe { self.go_on(source, state, cx) },
         }
+    }
+
+    /// [`begin`](Self::begin) for a node that is in no line.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    unsafe fn enter<S: Source>(
+        &self,
+        source: &Arc<S>,
+        state: &mut S::State,
+        (waker, own): Entry,
+    ) -> Waits {
+        self.place().waiter.reset();
         self.stage.set(Stage::InLine);
-        let announced = source.begin_waiting(state, |line| match brought {
-            Some((waker, own)) if !linked => {
-                self.place().waiter.reset();
-                // SAFETY: in no line, pinned, and taken out before it goes.
-                unsafe { line.push(node, Wants::Message, waker, own) };
-            }
-            brought => {
-                // SAFETY: linked; here and below.
-                if unsafe { line.look(node) }.2 != Mark::Waiting {
-                    // SAFETY: as above, and not marked waiting.
-                    unsafe { line.wait_again(node) };
-                }
-                if let Some((waker, own)) = brought {
-                    // SAFETY: as above.
-                    *old = unsafe { line.set_waker(node, waker, own) };
-                }
-            }
-        });
-        if announced {
-            Waits::Announced
+        let node = self.node();
+        // SAFETY: in no line, pinned, and taken out before it goes.
+        let enter = |line: &mut Line<()>| unsafe { line.push(node, Wants::Message, waker, own) };
+        Waits::after(source.begin_waiting(state, enter))
+    }
+
+    /// [`begin`](Self::begin) for a node that has brought no waker: if it is in the line, and has the one that it needs.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    unsafe fn go_on<S: Source>(
+        &self,
+        source: &Arc<S>,
+        state: &mut S::State,
+        cx: &Context<'_>,
+    ) -> Waits {
+        let goes_on = self.is_linked()
+            // SAFETY: linked.
+            && unsafe { S::line(state).will_wake(self.node(), cx.waker()) }
+            && self.place().watching.goes_on(&**source);
+        if goes_on {
+            // SAFETY: linked.
+            unsafe { self.wait_again(source, state) }
         } else {
-            Waits::InLine
+            Waits::No
         }
+    }
+
+    /// Marks the node waiting.
+    ///
+    /// # Safety
+    /// As [`begin`](Self::begin); and the node is linked.
+    #[inline(always)]
+    unsafe fn wait_again<S: Source>(&self, source: &Arc<S>, state: &mut S::State) -> Waits {
+        let node = self.node();
+        // SAFETY: linked.
+        if unsafe { S::line(state).look(node) }.2 == Mark::Waiting {
+            return Waits::InLine;
+        }
+        // SAFETY: linked, and not marked waiting.
+        let again = |line: &mut Line<()>| unsafe { line.wait_again(node) };
+        Waits::after(source.begin_waiting(state, again))
     }
 
     /// The future goes: leaves the line, and passes on a wake that it has not used.

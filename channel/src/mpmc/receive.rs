@@ -15,7 +15,7 @@ use wakerun::wake::{self, Batch, Place};
 
 use crate::chan::Chan;
 use crate::flavor::Mpmc;
-use crate::gate::{CLOSED, POSITION_MASK};
+use crate::gate::{CLOSED, POSITION_MASK, WAITING};
 use crate::line::Line;
 use crate::receive::{defer_fence, may_have_ended, wait_until};
 use crate::receivers::{Counts, InHand, Source, Taken};
@@ -132,10 +132,13 @@ impl<T> Source for Chan<T, Mpmc> {
 
     #[inline(always)]
     fn take_simply(self: &Arc<Self>) -> Option<T> {
+        if self.rx.waiting.load(Ordering::Relaxed) {
+            return None;
+        }
         let mut state = self.rx.side.state.lock();
         let (head, slots) = (state.head, state.slots);
         let next = head + 1;
-        if self.rx.waiting.load(Ordering::Relaxed) || next & state.simple_mask == 0 {
+        if next & state.simple_mask == 0 {
             return None;
         }
         // SAFETY: heads are positions. (So `look` needs not ask whether this one is.)
@@ -171,8 +174,14 @@ impl<T> Source for Chan<T, Mpmc> {
                 self.advance(state);
                 if self.rx.waiting.load(Ordering::Relaxed) {
                     let mut line = self.line.lock();
-                    let served = self.serve_as_receiver(&mut line, &mut after.batch);
-                    after.served.and(served);
+                    if after.batch.is_empty()
+                        && let Some(waker) = self.serve_one_send(&mut line)
+                    {
+                        after.batch.push(waker);
+                    } else {
+                        let served = self.serve_as_receiver(&mut line, &mut after.batch);
+                        after.served.and(served);
+                    }
                 } else {
                     after.owes_fence = true;
                 }
@@ -233,8 +242,22 @@ impl<T> Source for Chan<T, Mpmc> {
             || self.rx.waiting.load(Ordering::Relaxed)
     }
 
-    fn has_ended(&self) -> bool {
-        may_have_ended(self, self.gate.load())
+    #[inline]
+    fn is_quiet(&self, state: &State<T>) -> bool {
+        // One value of the word says all that is in it for one moment: also, after `announce` has changed it, that
+        // whoever brings news or enters the line from then on sees PARKED.
+        let word = self.gate.load();
+        word.tail() == state.head
+            && !word.has(WAITING)
+            && state.stash.is_empty()
+            && !may_have_ended(self, word)
+    }
+
+    #[inline]
+    fn looks_quiet(&self) -> bool {
+        self.gate
+            .load()
+            .is_quiet(self.rx.head.load(Ordering::Relaxed))
     }
 
     fn is_closed(&self) -> bool {

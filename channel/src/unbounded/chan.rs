@@ -168,8 +168,12 @@ impl<T> Source for Chan<T> {
         !self.queue.is_empty() || !state.stash.is_empty()
     }
 
-    fn has_ended(&self) -> bool {
-        self.queue.is_closed() && self.queue.is_empty()
+    fn is_quiet(&self, state: &State<T>) -> bool {
+        self.looks_quiet() && state.stash.is_empty()
+    }
+
+    fn looks_quiet(&self) -> bool {
+        self.queue.is_empty() && !self.queue.is_closed()
     }
 
     fn is_closed(&self) -> bool {
