@@ -54,6 +54,16 @@ pub(crate) enum Taken<T> {
     End,
 }
 
+/// What has become of the room that a message has left behind.
+pub(crate) enum Room {
+    /// Nobody was seen to wait for it.
+    Free,
+    /// It was given to this one, who is to be woken.
+    Given(Waker),
+    /// Somebody waits for it, in a line that is yet to be served.
+    Wanted,
+}
+
 /// Copies of the line's counts, for looking at without the lock.
 #[derive(Debug)]
 pub(crate) struct Counts {
@@ -104,6 +114,20 @@ pub(crate) trait Source: PollWatch + Sized {
     #[inline(always)]
     fn take_simply(self: &Arc<Self>) -> Option<Self::Item> {
         None
+    }
+
+    /// Takes the next message, where that is all there is to be done under the lock, or all but giving its room to
+    /// one sender. `None` says nothing.
+    #[inline(always)]
+    fn take_plainly(&self, _state: &mut Self::State) -> Option<(Self::Item, Room)> {
+        None
+    }
+
+    /// Does what is to be done for the room of a message taken plainly, without the lock.
+    fn settle_room(self: &Arc<Self>, room: Room) {
+        if let Room::Given(waker) = room {
+            wakerun::wake::wake_owned(waker, Place::Tail);
+        }
     }
 
     /// Takes the next message, if it is there. Under the lock.
@@ -227,6 +251,24 @@ pub(crate) trait Source: PollWatch + Sized {
             count += 1;
         }
         count
+    }
+
+    /// Does what is to be done without the lock for a message taken plainly, and drops a waker.
+    #[inline(always)]
+    fn settle_plainly(
+        self: &Arc<Self>,
+        value: Self::Item,
+        room: Room,
+        unneeded: Option<Waker>,
+    ) -> Self::Item {
+        let in_hand = InHand::new(&**self, value);
+        let mut panics = FirstPanic::new();
+        panics.catch(|| self.settle_room(room));
+        if let Some(waker) = unneeded {
+            panics.catch(|| wakerun::wake::recycle(waker));
+        }
+        panics.resume("a waker");
+        in_hand.into_value()
     }
 
     /// Drops wakers, whose destructors may be foreign code, with a message in hand.

@@ -183,7 +183,8 @@ impl Reception {
         unsafe { self.wait(source, cx, None) }
     }
 
-    /// Not the simplest case: there may be nothing to receive, or the future has a place in the line.
+    /// Not the simplest case: there may be nothing to receive, a sender may wait for the room, or the future has a
+    /// place in the line. If that is all, it is dealt with here, in one section of the lock.
     ///
     /// # Safety
     /// As [`poll`](Self::poll).
@@ -193,59 +194,59 @@ impl Reception {
         source: &Arc<S>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<S::Item>> {
-        let mut entry = None;
+        let mut entry =
+            (!self.is_linked() && source.looks_quiet()).then(|| self.prepare(source, cx));
+        let mut state = source.lock();
+        if source.is_quiet(&state) {
+            let waits = match entry.take() {
+                // SAFETY: handed on; here and below.
+                Some(entry) => unsafe { self.enter(source, &mut state, entry) },
+                // SAFETY: as above.
+                None => unsafe { self.go_on(source, &mut state, cx) },
+            };
+            match waits {
+                Waits::No => {}
+                Waits::InLine => {
+                    wake::refund_budget();
+                    return Poll::Pending;
+                }
+                // What came before the announcement is for us to see.
+                Waits::Announced if source.is_quiet(&state) => {
+                    drop(state);
+                    source.looked();
+                    wake::refund_budget();
+                    return Poll::Pending;
+                }
+                Waits::Announced => {}
+            }
+        } else if entry.is_none()
+            && let Some((value, room)) = source.take_plainly(&mut state)
+        {
+            let waker = self.end(&**source, &mut state);
+            drop(state);
+            let value = source.settle_plainly(value, room, waker);
+            return Poll::Ready(Some(value));
+        }
+        drop(state);
         // SAFETY: handed on.
-        let polled = if unsafe { self.wait_simply(source, cx, &mut entry) } {
-            Poll::Pending
-        } else {
-            // SAFETY: handed on.
-            unsafe { self.wait(source, cx, entry) }
-        };
+        let polled = unsafe { self.wait(source, cx, entry) };
         if polled.is_pending() {
             wake::refund_budget();
         }
         polled
     }
 
-    /// Waits in the line, in the commonest case: there is nothing to receive, and the node has the waker that it
-    /// needs, or is in no line yet. `false`: go the long way, with what is in `entry`.
-    ///
-    /// # Safety
-    /// As [`poll`](Self::poll).
-    #[inline(always)]
-    unsafe fn wait_simply<S: Source>(
-        &self,
-        source: &Arc<S>,
-        cx: &Context<'_>,
-        entry: &mut Option<Entry>,
-    ) -> bool {
-        if !self.is_linked() {
-            if !source.looks_quiet() {
-                return false;
-            }
-            *entry = Some(self.prepare(source, cx));
+    /// The wait is over: the node leaves the line, if it is in it. Under the lock; its waker is to be dropped after it.
+    #[inline]
+    fn end<S: Source>(&self, source: &S, state: &mut S::State) -> Option<Waker> {
+        if self.stage.get() == Stage::New {
+            return None;
         }
-        let mut state = source.lock();
-        if !source.is_quiet(&state) {
-            return false;
-        }
-        let waits = match entry.take() {
-            // SAFETY: handed on; here and below.
-            Some(entry) => unsafe { self.enter(source, &mut state, entry) },
-            // SAFETY: as above.
-            None => unsafe { self.go_on(source, &mut state, cx) },
-        };
-        match waits {
-            Waits::No => false,
-            Waits::InLine => true,
-            // What came before the announcement is for us to see.
-            Waits::Announced if source.is_quiet(&state) => {
-                drop(state);
-                source.looked();
-                true
-            }
-            Waits::Announced => false,
-        }
+        self.place().watching.end(source);
+        // SAFETY: linked, if it is unlinked here.
+        self.unlink()
+            .then(|| unsafe { source.leave(state, self.node()) })
+            .flatten()
     }
 
     /// What the node is to wait with. Without the lock, since cloning a waker may be foreign code.
@@ -285,15 +286,7 @@ impl Reception {
                     }
                 }
                 match taken {
-                    Taken::Value(_) | Taken::End => {
-                        if self.unlink() {
-                            // SAFETY: linked.
-                            left = unsafe { source.leave(&mut state, self.node()) };
-                        }
-                        if self.stage.get() != Stage::New {
-                            self.place().watching.end(&**source);
-                        }
-                    }
+                    Taken::Value(_) | Taken::End => left = self.end(&**source, &mut state),
                     // There is a message, and this one wakes itself for it: it counts as woken. Were it to
                     // wait, the wake that has brought it here would be lost to the others.
                     Taken::Unpublished if waits != Waits::No => {

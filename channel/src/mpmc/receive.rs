@@ -18,7 +18,7 @@ use crate::flavor::Mpmc;
 use crate::gate::{CLOSED, POSITION_MASK, WAITING};
 use crate::line::Line;
 use crate::receive::{defer_fence, may_have_ended, wait_until};
-use crate::receivers::{Counts, InHand, Source, Taken};
+use crate::receivers::{Counts, InHand, Room, Source, Taken};
 use crate::ring::{Found, Left, Message, Ring, Slots};
 use crate::serving::Served;
 use crate::waiter::{Status, Wants};
@@ -136,26 +136,32 @@ impl<T> Source for Chan<T, Mpmc> {
             return None;
         }
         let mut state = self.rx.side.state.lock();
-        let (head, slots) = (state.head, state.slots);
-        let next = head + 1;
-        if next & state.simple_mask == 0 {
-            return None;
-        }
-        // SAFETY: heads are positions. (So `look` needs not ask whether this one is.)
-        unsafe { std::hint::assert_unchecked(head <= POSITION_MASK) };
-        if slots.look(head) != Found::Message {
-            return None;
-        }
-        // SAFETY: found just now by the receiver, which is whoever has the lock; and the head moves on below.
-        let value = slots.with(head, |from| unsafe { std::ptr::read(from) });
-        state.head = next;
-        // Release: the slot has been read before a sender that sees this writes to it again.
-        self.rx.head.store(next, Ordering::Release);
+        let value = self.take_at_hand(&mut state)?;
         drop(state);
         if defer_fence(self) {
             Some(value)
         } else {
             Some(self.fence_with(value))
+        }
+    }
+
+    #[inline(always)]
+    fn take_plainly(&self, state: &mut State<T>) -> Option<(T, Room)> {
+        let value = self.take_at_hand(state)?;
+        if !self.rx.waiting.load(Ordering::Relaxed) {
+            return Some((value, Room::Free));
+        }
+        let given = self.serve_one_send(&mut self.line.lock());
+        Some((value, given.map_or(Room::Wanted, Room::Given)))
+    }
+
+    #[inline(always)]
+    fn settle_room(self: &Arc<Self>, room: Room) {
+        match room {
+            Room::Given(waker) => wake::wake_owned(waker, Place::Tail),
+            Room::Free if defer_fence(self) => {}
+            Room::Free => self.fence_and_release(),
+            Room::Wanted => self.release(),
         }
     }
 
@@ -174,14 +180,8 @@ impl<T> Source for Chan<T, Mpmc> {
                 self.advance(state);
                 if self.rx.waiting.load(Ordering::Relaxed) {
                     let mut line = self.line.lock();
-                    if after.batch.is_empty()
-                        && let Some(waker) = self.serve_one_send(&mut line)
-                    {
-                        after.batch.push(waker);
-                    } else {
-                        let served = self.serve_as_receiver(&mut line, &mut after.batch);
-                        after.served.and(served);
-                    }
+                    let served = self.serve_as_receiver(&mut line, &mut after.batch);
+                    after.served.and(served);
                 } else {
                     after.owes_fence = true;
                 }
@@ -285,6 +285,27 @@ impl<T> Source for Chan<T, Mpmc> {
 }
 
 impl<T> Chan<T, Mpmc> {
+    /// Takes the message at the head, if it is there, and nothing else is to be looked at for it.
+    #[inline(always)]
+    fn take_at_hand(&self, state: &mut State<T>) -> Option<T> {
+        let (head, slots) = (state.head, state.slots);
+        let next = head + 1;
+        if next & state.simple_mask == 0 {
+            return None;
+        }
+        // SAFETY: heads are positions. (So `look` needs not ask whether this one is.)
+        unsafe { std::hint::assert_unchecked(head <= POSITION_MASK) };
+        if slots.look(head) != Found::Message {
+            return None;
+        }
+        // SAFETY: found just now by the receiver, which is whoever has the lock; and the head moves on below.
+        let value = slots.with(head, |from| unsafe { std::ptr::read(from) });
+        state.head = next;
+        // Release: the slot has been read before a sender that sees this writes to it again.
+        self.rx.head.store(next, Ordering::Release);
+        Some(value)
+    }
+
     /// Makes the fence that a receive owes, and serves the line if there is one after all, with a message in
     /// hand, which a panic must not lose.
     #[inline]
