@@ -314,7 +314,7 @@ impl<T> Line<T> {
     ///
     /// # Safety
     /// `node` is linked in this line, if there is one.
-    #[cold]
+    #[inline]
     unsafe fn waiting_from(
         &self,
         mut node: Option<NonNull<Waiter<T>>>,
@@ -403,24 +403,32 @@ impl<T> Line<T> {
         Some(waker)
     }
 
-    /// [`grant_here`](Self::grant_here) for one that is woken at once: a waker of ours is not cloned for it. The
-    /// wake is to be made when the lock has been given back.
+    /// [`grant_here`](Self::grant_here), always, for the first waiter, which is woken at once: a waker of ours is not
+    /// cloned for it. The wake is to be made when the lock has been given back.
     ///
     /// # Safety
-    /// As `grant_here`.
-    pub(crate) unsafe fn tell_here(&mut self, node: NonNull<Waiter<T>>) -> Told {
-        // SAFETY: handed on.
-        let (told, epoch) = unsafe {
-            Self::with(node, |links| match &links.waker {
-                Some(waker) if links.own => {
-                    let epoch = wake::epoch_of(waker).unwrap_or(0);
-                    (Told::Own(Wakeup::of(waker)), epoch)
-                }
-                _ => (links.waker.take().map_or(Told::Nobody, Told::Other), 0),
+    /// `node` is the first waiter of this line.
+    #[inline]
+    pub(crate) unsafe fn tell_first(&mut self, node: NonNull<Waiter<T>>) -> Told {
+        // SAFETY: the first is linked.
+        let (told, next) = unsafe {
+            Self::with(node, |links| {
+                let (told, epoch) = match &links.waker {
+                    Some(waker) if links.own => {
+                        let (wakeup, epoch) = Wakeup::with_epoch(waker);
+                        (Told::Own(wakeup), epoch)
+                    }
+                    _ => (links.waker.take().map_or(Told::Nobody, Told::Other), 0),
+                };
+                links.mark = Mark::Granted { epoch };
+                (told, links.next)
             })
         };
-        // SAFETY: handed on.
-        unsafe { self.pass_over(node, Mark::Granted { epoch }) };
+        self.granted += 1;
+        // SAFETY: linked, hence alive.
+        unsafe { node.as_ref() }.set_status(Status::GrantedHere);
+        // SAFETY: the neighbour of a linked node is linked.
+        self.first = unsafe { self.waiting_from(next) };
         told
     }
 

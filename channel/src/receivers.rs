@@ -18,6 +18,7 @@
 //! comes wakes one; one that is taken leaves the count of messages; and a receiver begins to wait only
 //! when there is none.
 
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::Waker;
@@ -53,6 +54,16 @@ pub(crate) enum Taken<T> {
     End,
 }
 
+/// What has become of the room that a message has left behind.
+pub(crate) enum Room {
+    /// Nobody was seen to wait for it.
+    Free,
+    /// It was given to this one, who is to be woken.
+    Given(Waker),
+    /// Somebody waits for it, in a line that is yet to be served.
+    Wanted,
+}
+
 /// Copies of the line's counts, for looking at without the lock.
 #[derive(Debug)]
 pub(crate) struct Counts {
@@ -68,7 +79,7 @@ impl Counts {
         }
     }
 
-    fn copy(&self, line: &Line<()>) {
+    pub(crate) fn copy(&self, line: &Line<()>) {
         show(&self.granted, line.granted());
         show(&self.own, line.own());
     }
@@ -105,6 +116,20 @@ pub(crate) trait Source: PollWatch + Sized {
         None
     }
 
+    /// Takes the next message, where that is all there is to be done under the lock, or all but giving its room to
+    /// one sender. `None` says nothing.
+    #[inline(always)]
+    fn take_plainly(&self, _state: &mut Self::State) -> Option<(Self::Item, Room)> {
+        None
+    }
+
+    /// Does what is to be done for the room of a message taken plainly, without the lock.
+    fn settle_room(self: &Arc<Self>, room: Room) {
+        if let Room::Given(waker) = room {
+            wakerun::wake::wake_owned(waker, Place::Tail);
+        }
+    }
+
     /// Takes the next message, if it is there. Under the lock.
     fn take(&self, state: &mut Self::State, after: &mut Self::After) -> Taken<Self::Item>;
 
@@ -117,8 +142,12 @@ pub(crate) trait Source: PollWatch + Sized {
     /// Whether a message is to be had, by a look that may be old. Under the lock.
     fn has_message(&self, state: &Self::State) -> bool;
 
-    /// Whether nothing can come any more, by a look that may be old.
-    fn has_ended(&self) -> bool;
+    /// Whether there is nothing to receive, and no end. Under the lock; one that is about to wait may believe it as
+    /// if [`take`](Self::take) had found nothing.
+    fn is_quiet(&self, state: &Self::State) -> bool;
+
+    /// Whether it is likely to be quiet; without the lock.
+    fn looks_quiet(&self) -> bool;
 
     /// Whether each message may be the last one, so that all receivers have to look.
     fn is_closed(&self) -> bool;
@@ -136,6 +165,7 @@ pub(crate) trait Source: PollWatch + Sized {
 
     /// Puts a receiver's node into the line, or marks it waiting again, and makes it known. Under the
     /// lock; the caller looks for a message once more. `true`: it has been announced just now.
+    #[inline(always)]
     fn begin_waiting(
         self: &Arc<Self>,
         state: &mut Self::State,
@@ -183,13 +213,6 @@ pub(crate) trait Source: PollWatch + Sized {
         self.counts().copy(line);
     }
 
-    /// Whether there is nothing to receive, and the channel has not ended.
-    #[cold]
-    fn is_quiet(&self) -> bool {
-        let nothing = !self.has_message(&self.lock());
-        nothing && !self.has_ended()
-    }
-
     /// Takes the next message without waiting.
     #[inline]
     fn take_now(self: &Arc<Self>) -> Taken<Self::Item> {
@@ -228,6 +251,24 @@ pub(crate) trait Source: PollWatch + Sized {
             count += 1;
         }
         count
+    }
+
+    /// Does what is to be done without the lock for a message taken plainly, and drops a waker.
+    #[inline(always)]
+    fn settle_plainly(
+        self: &Arc<Self>,
+        value: Self::Item,
+        room: Room,
+        unneeded: Option<Waker>,
+    ) -> Self::Item {
+        let in_hand = InHand::new(&**self, value);
+        let mut panics = FirstPanic::new();
+        panics.catch(|| self.settle_room(room));
+        if let Some(waker) = unneeded {
+            panics.catch(|| wakerun::wake::recycle(waker));
+        }
+        panics.resume("a waker");
+        in_hand.into_value()
     }
 
     /// Drops wakers, whose destructors may be foreign code, with a message in hand.
@@ -271,8 +312,8 @@ pub(crate) trait Source: PollWatch + Sized {
             let Some((node, _)) = line.first() else {
                 return;
             };
-            // SAFETY: linked, and waiting.
-            let told = unsafe { line.tell_here(node) };
+            // SAFETY: found just now.
+            let told = unsafe { line.tell_first(node) };
             self.end_waiting(line, true);
             told
         };
@@ -283,6 +324,8 @@ pub(crate) trait Source: PollWatch + Sized {
         }
     }
 
+    #[cold]
+    #[inline(never)]
     fn wake_many(&self, news: News) {
         let mut left = match news {
             News::Messages(count) if !self.is_closed() => count,
@@ -396,8 +439,9 @@ impl<'a, S: Source> InHand<'a, S> {
         }
     }
 
-    pub(crate) fn into_value(mut self) -> S::Item {
-        match self.value.take() {
+    pub(crate) fn into_value(self) -> S::Item {
+        // There is nothing left for the destructor.
+        match ManuallyDrop::new(self).value.take() {
             Some(value) => value,
             None => unreachable!("the value leaves once"),
         }

@@ -11,6 +11,7 @@ use wakerun::panics::FirstPanic;
 use wakerun::sync::UnsafeCell;
 use wakerun::wake;
 
+use crate::line::Line;
 use crate::receivers::{Source, Taken, discard};
 use crate::waiter::{Mark, Waiter, Wants};
 use crate::watching::Watching;
@@ -26,11 +27,29 @@ enum Waits {
     Announced,
 }
 
+impl Waits {
+    #[inline]
+    fn after(announced: bool) -> Self {
+        if announced {
+            Self::Announced
+        } else {
+            Self::InLine
+        }
+    }
+}
+
+/// What a node gets to wait with: a waker, and whether it is the own one of the task that is being polled.
+type Entry = (Waker, bool);
+
 /// How far a wait is.
+///
+/// Not a byte, and the first value not zero: a new one is stored beside a place that is not there, and if all of it could
+/// be one byte over and over, the compiler would fill the place with that, too.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
 enum Stage {
     /// The place has not been made.
-    New,
+    New = 1,
     /// The waiter is in no line.
     Out,
     /// The waiter is in the line, marked in any way.
@@ -110,6 +129,30 @@ impl Reception {
         source: &Arc<S>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<S::Item>> {
+        if !wake::spend_budget_at_hand(false) {
+            // SAFETY: handed on.
+            return unsafe { self.poll_at_limit(source, cx) };
+        }
+        if !self.is_linked()
+            && let Some(value) = source.take_simply()
+        {
+            return Poll::Ready(Some(value));
+        }
+        // SAFETY: handed on.
+        unsafe { self.poll_slowly(source, cx) }
+    }
+
+    /// The budget has to be looked into.
+    ///
+    /// # Safety
+    /// As [`poll`](Self::poll).
+    #[cold]
+    #[inline(never)]
+    unsafe fn poll_at_limit<S: Source>(
+        &self,
+        source: &Arc<S>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<S::Item>> {
         if !wake::spend_budget() {
             // SAFETY: handed on.
             return unsafe { self.poll_exhausted(source, cx) };
@@ -127,22 +170,21 @@ impl Reception {
     ///
     /// # Safety
     /// As [`poll`](Self::poll).
-    #[cold]
-    #[inline(never)]
     unsafe fn poll_exhausted<S: Source>(
         &self,
         source: &Arc<S>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<S::Item>> {
-        if !source.is_quiet() {
+        if !source.is_quiet(&source.lock()) {
             wake::force_yield(cx);
             return Poll::Pending;
         }
         // SAFETY: handed on.
-        unsafe { self.wait(source, cx) }
+        unsafe { self.wait(source, cx, None) }
     }
 
-    /// Not the simplest case: there may be nothing to receive, or the future has a place in the line.
+    /// Not the simplest case: there may be nothing to receive, a sender may wait for the room, or the future has a
+    /// place in the line. If that is all, it is dealt with here, in one section of the lock.
     ///
     /// # Safety
     /// As [`poll`](Self::poll).
@@ -152,26 +194,82 @@ impl Reception {
         source: &Arc<S>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<S::Item>> {
+        let mut entry =
+            (!self.is_linked() && source.looks_quiet()).then(|| self.prepare(source, cx));
+        let mut state = source.lock();
+        if source.is_quiet(&state) {
+            let waits = match entry.take() {
+                // SAFETY: handed on; here and below.
+                Some(entry) => unsafe { self.enter(source, &mut state, entry) },
+                // SAFETY: as above.
+                None => unsafe { self.go_on(source, &mut state, cx) },
+            };
+            match waits {
+                Waits::No => {}
+                Waits::InLine => {
+                    wake::refund_budget();
+                    return Poll::Pending;
+                }
+                // What came before the announcement is for us to see.
+                Waits::Announced if source.is_quiet(&state) => {
+                    drop(state);
+                    source.looked();
+                    wake::refund_budget();
+                    return Poll::Pending;
+                }
+                Waits::Announced => {}
+            }
+        } else if entry.is_none()
+            && let Some((value, room)) = source.take_plainly(&mut state)
+        {
+            let waker = self.end(&**source, &mut state);
+            drop(state);
+            let value = source.settle_plainly(value, room, waker);
+            return Poll::Ready(Some(value));
+        }
+        drop(state);
         // SAFETY: handed on.
-        let polled = unsafe { self.wait(source, cx) };
+        let polled = unsafe { self.wait(source, cx, entry) };
         if polled.is_pending() {
             wake::refund_budget();
         }
         polled
     }
 
+    /// The wait is over: the node leaves the line, if it is in it. Under the lock; its waker is to be dropped after it.
+    #[inline]
+    fn end<S: Source>(&self, source: &S, state: &mut S::State) -> Option<Waker> {
+        if self.stage.get() == Stage::New {
+            return None;
+        }
+        self.place().watching.end(source);
+        // SAFETY: linked, if it is unlinked here.
+        self.unlink()
+            .then(|| unsafe { source.leave(state, self.node()) })
+            .flatten()
+    }
+
+    /// What the node is to wait with. Without the lock, since cloning a waker may be foreign code.
+    fn prepare<S: Source>(&self, source: &Arc<S>, cx: &Context<'_>) -> Entry {
+        let waker = wake::clone_waker(cx.waker());
+        let watching = &self.place().watching;
+        let own = watching.begin(cx, &**source, || source.watch_polls());
+        (waker, own)
+    }
+
     /// Takes what is there, or waits for it in the line.
+    ///
+    /// Most need no `entry`: there is something to take, or the node stands in the line, with the waker that it needs.
     ///
     /// # Safety
     /// As [`poll`](Self::poll).
+    #[inline(never)]
     unsafe fn wait<S: Source>(
         &self,
         source: &Arc<S>,
         cx: &mut Context<'_>,
+        mut entry: Option<Entry>,
     ) -> Poll<Option<S::Item>> {
-        // What the node gets to wait with. Most receives need none: there is something to take, or the
-        // node stands in the line, with the waker that it needs.
-        let mut entry: Option<(Waker, bool)> = None;
         loop {
             let mut after = S::After::default();
             let (mut old, mut left) = (None, None);
@@ -188,15 +286,7 @@ impl Reception {
                     }
                 }
                 match taken {
-                    Taken::Value(_) | Taken::End => {
-                        if self.unlink() {
-                            // SAFETY: linked.
-                            left = unsafe { source.leave(&mut state, self.node()) };
-                        }
-                        if self.stage.get() != Stage::New {
-                            self.place().watching.end(&**source);
-                        }
-                    }
+                    Taken::Value(_) | Taken::End => left = self.end(&**source, &mut state),
                     // There is a message, and this one wakes itself for it: it counts as woken. Were it to
                     // wait, the wake that has brought it here would be lost to the others.
                     Taken::Unpublished if waits != Waits::No => {
@@ -226,13 +316,7 @@ impl Reception {
                 }
                 Taken::Empty | Taken::Unpublished if waits == Waits::No => {
                     source.settle_without_value(&mut after);
-                    // Cloned outside the lock, since that may be foreign code.
-                    let waker = wake::clone_waker(cx.waker());
-                    let own = self
-                        .place()
-                        .watching
-                        .begin(cx, &**source, || source.watch_polls());
-                    entry = Some((waker, own));
+                    entry = Some(self.prepare(source, cx));
                 }
                 Taken::Unpublished => {
                     source.settle_without_value(&mut after);
@@ -261,51 +345,86 @@ impl Reception {
     ///
     /// # Safety
     /// As [`poll`](Self::poll).
-    #[inline]
     unsafe fn begin<S: Source>(
         &self,
         source: &Arc<S>,
         state: &mut S::State,
         cx: &Context<'_>,
-        entry: &mut Option<(Waker, bool)>,
+        entry: &mut Option<Entry>,
         old: &mut Option<Waker>,
     ) -> Waits {
-        let node = self.node();
-        let linked = self.is_linked();
-        let brought = entry.take();
-        if brought.is_none() {
-            let keeps = linked
+        match entry.take() {
+            // SAFETY: handed on; here and below.
+            Some(entry) if !self.is_linked() => unsafe { self.enter(source, state, entry) },
+            Some((waker, own)) => {
+                let line = S::line(state);
                 // SAFETY: linked.
-                && unsafe { S::line(state).will_wake(node, cx.waker()) }
-                && self.place().watching.goes_on(&**source);
-            if !keeps {
-                return Waits::No;
+                *old = unsafe { line.set_waker(self.node(), waker, own) };
+                source.counts().copy(line);
+                // SAFETY: linked.
+                unsafe { self.wait_again(source, state) }
             }
+            // SAFETY: as above.
+            None => unsafe { self.go_on(source, state, cx) },
         }
+    }
+
+    /// [`begin`](Self::begin) for a node that is in no line.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    unsafe fn enter<S: Source>(
+        &self,
+        source: &Arc<S>,
+        state: &mut S::State,
+        (waker, own): Entry,
+    ) -> Waits {
+        self.place().waiter.reset();
         self.stage.set(Stage::InLine);
-        let announced = source.begin_waiting(state, |line| match brought {
-            Some((waker, own)) if !linked => {
-                self.place().waiter.reset();
-                // SAFETY: in no line, pinned, and taken out before it goes.
-                unsafe { line.push(node, Wants::Message, waker, own) };
-            }
-            brought => {
-                // SAFETY: linked; here and below.
-                if unsafe { line.look(node) }.2 != Mark::Waiting {
-                    // SAFETY: as above, and not marked waiting.
-                    unsafe { line.wait_again(node) };
-                }
-                if let Some((waker, own)) = brought {
-                    // SAFETY: as above.
-                    *old = unsafe { line.set_waker(node, waker, own) };
-                }
-            }
-        });
-        if announced {
-            Waits::Announced
+        let node = self.node();
+        // SAFETY: in no line, pinned, and taken out before it goes.
+        let enter = |line: &mut Line<()>| unsafe { line.push(node, Wants::Message, waker, own) };
+        Waits::after(source.begin_waiting(state, enter))
+    }
+
+    /// [`begin`](Self::begin) for a node that has brought no waker: if it is in the line, and has the one that it needs.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    unsafe fn go_on<S: Source>(
+        &self,
+        source: &Arc<S>,
+        state: &mut S::State,
+        cx: &Context<'_>,
+    ) -> Waits {
+        let goes_on = self.is_linked()
+            // SAFETY: linked.
+            && unsafe { S::line(state).will_wake(self.node(), cx.waker()) }
+            && self.place().watching.goes_on(&**source);
+        if goes_on {
+            // SAFETY: linked.
+            unsafe { self.wait_again(source, state) }
         } else {
-            Waits::InLine
+            Waits::No
         }
+    }
+
+    /// Marks the node waiting.
+    ///
+    /// # Safety
+    /// As [`begin`](Self::begin); and the node is linked.
+    #[inline(always)]
+    unsafe fn wait_again<S: Source>(&self, source: &Arc<S>, state: &mut S::State) -> Waits {
+        let node = self.node();
+        // SAFETY: linked.
+        if unsafe { S::line(state).look(node) }.2 == Mark::Waiting {
+            return Waits::InLine;
+        }
+        // SAFETY: linked, and not marked waiting.
+        let again = |line: &mut Line<()>| unsafe { line.wait_again(node) };
+        Waits::after(source.begin_waiting(state, again))
     }
 
     /// The future goes: leaves the line, and passes on a wake that it has not used.

@@ -48,13 +48,14 @@ pub(crate) enum Status {
     Closed,
 }
 
-const LINKED: u32 = 0;
-const DONE: u32 = 1;
-const TAKEN: u32 = 2;
-const GRANTED: u32 = 3;
-const CLOSED: u32 = 4;
-const GRANTED_HERE: u32 = 5;
-const LAPSED: u32 = 6;
+// No byte over and over: a compiler that sees one beside links that are not there fills them with it, too.
+const LINKED: u32 = 1;
+const DONE: u32 = 2;
+const TAKEN: u32 = 3;
+const GRANTED: u32 = 4;
+const CLOSED: u32 = 5;
+const GRANTED_HERE: u32 = 6;
+const LAPSED: u32 = 7;
 
 /// How a linked node stands; the second table above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -47,6 +47,7 @@ impl Watching {
 
     /// Whether the task that is being polled is one of ours that waited here with its own waker at its last poll.
     /// Then the future is about to wait again.
+    #[inline]
     pub(crate) fn goes_on(&self, channel: &impl PollWatch) -> bool {
         let poller = self.poller.get();
         let same = poller != 0 && poller == wake::current_poller();

@@ -161,6 +161,40 @@ fn a_receiver_that_was_woken_in_vain_is_woken_again() {
     });
 }
 
+/// A receiver that was woken in vain waits again, against the end.
+#[test]
+fn a_receiver_that_was_woken_in_vain_is_told_of_the_end() {
+    model(|| {
+        let (tx, rx) = mpmc::channel(2);
+        let other = rx.clone();
+        let sender = thread::spawn(move || {
+            tx.try_send(1).unwrap();
+            other.try_recv()
+        });
+        let got = block_on_thread(rx.recv());
+        let taken = sender.join().unwrap();
+        assert!(matches!(
+            (got, taken),
+            (Some(1), Err(TryRecvError::Empty)) | (None, Ok(1))
+        ));
+    });
+}
+
+/// A woken receiver that finds its message, against a sender that enters the line for its room.
+#[test]
+fn a_woken_receiver_gives_its_room_to_a_sender_in_line() {
+    model(|| {
+        let (tx, rx) = mpmc::channel(1);
+        let mut recv = Box::pin(rx.recv());
+        assert!(poll_once(recv.as_mut()).is_pending());
+        tx.try_send(1).unwrap();
+        let sender = thread::spawn(move || block_on_thread(tx.send(2)).unwrap());
+        assert_eq!(poll_once(recv.as_mut()), Poll::Ready(Some(1)));
+        assert_eq!(block_on_thread(rx.recv()), Some(2));
+        sender.join().unwrap();
+    });
+}
+
 /// Close against receivers that wait and that are about to: all are told.
 #[test]
 fn a_close_tells_all_receivers() {

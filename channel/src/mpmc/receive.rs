@@ -15,11 +15,11 @@ use wakerun::wake::{self, Batch, Place};
 
 use crate::chan::Chan;
 use crate::flavor::Mpmc;
-use crate::gate::{CLOSED, POSITION_MASK};
+use crate::gate::{CLOSED, POSITION_MASK, WAITING};
 use crate::line::Line;
 use crate::receive::{defer_fence, may_have_ended, wait_until};
-use crate::receivers::{Counts, InHand, Source, Taken};
-use crate::ring::{Found, Left, Message, Ring};
+use crate::receivers::{Counts, InHand, Room, Source, Taken};
+use crate::ring::{Found, Left, Message, Ring, Slots};
 use crate::serving::Served;
 use crate::waiter::{Status, Wants};
 
@@ -38,8 +38,11 @@ pub(crate) struct Receivers<T> {
 pub(crate) struct State<T> {
     /// The next position; the head in the channel is a copy for the senders.
     pub(super) head: u64,
-    /// A copy of the channel's, apart from what senders write.
-    ring: Ring<T>,
+    /// The slots that it is in, if anybody has needed any there.
+    slots: Slots<T>,
+    /// A position of which these bits are 0 is not for the short way: other slots begin there, or positions
+    /// begin anew. None is while there is a stash.
+    simple_mask: u64,
     /// Messages that were taken when a foreign waker panicked: they are received next.
     stash: VecDeque<T>,
     line: Line<()>,
@@ -50,7 +53,9 @@ impl<T> Receivers<T> {
         Self {
             state: Lock::new(State {
                 head: 0,
-                ring,
+                // SAFETY: the receivers'.
+                slots: unsafe { ring.slots_at(0) },
+                simple_mask: simple_mask(&ring),
                 stash: VecDeque::new(),
                 line: Line::new(),
             }),
@@ -59,6 +64,11 @@ impl<T> Receivers<T> {
             weak: AtomicU32::new(0),
         }
     }
+}
+
+/// The mask of a state without a stash.
+fn simple_mask<T>(ring: &Ring<T>) -> u64 {
+    ring.edge_mask() & POSITION_MASK
 }
 
 /// What is to be done after the lock.
@@ -122,19 +132,11 @@ impl<T> Source for Chan<T, Mpmc> {
 
     #[inline(always)]
     fn take_simply(self: &Arc<Self>) -> Option<T> {
+        if self.rx.waiting.load(Ordering::Relaxed) {
+            return None;
+        }
         let mut state = self.rx.side.state.lock();
-        if self.rx.waiting.load(Ordering::Relaxed) || !state.stash.is_empty() {
-            return None;
-        }
-        // SAFETY: whoever has the lock is the receiver.
-        let slots = unsafe { state.ring.slots_at(state.head) };
-        if slots.look(state.head) != Found::Message {
-            return None;
-        }
-        // SAFETY: found just now, and the head moves on below.
-        let value = slots.with(state.head, |from| unsafe { std::ptr::read(from) });
-        slots.clear(state.head);
-        self.advance(&mut state);
+        let value = self.take_at_hand(&mut state)?;
         drop(state);
         if defer_fence(self) {
             Some(value)
@@ -143,14 +145,38 @@ impl<T> Source for Chan<T, Mpmc> {
         }
     }
 
+    #[inline(always)]
+    fn take_plainly(&self, state: &mut State<T>) -> Option<(T, Room)> {
+        let value = self.take_at_hand(state)?;
+        if !self.rx.waiting.load(Ordering::Relaxed) {
+            return Some((value, Room::Free));
+        }
+        let given = self.serve_one_send(&mut self.line.lock());
+        Some((value, given.map_or(Room::Wanted, Room::Given)))
+    }
+
+    #[inline(always)]
+    fn settle_room(self: &Arc<Self>, room: Room) {
+        match room {
+            Room::Given(waker) => wake::wake_owned(waker, Place::Tail),
+            Room::Free if defer_fence(self) => {}
+            Room::Free => self.fence_and_release(),
+            Room::Wanted => self.release(),
+        }
+    }
+
     fn take(&self, state: &mut State<T>, after: &mut After) -> Taken<T> {
         // What was taken before is older than what is queued.
         if let Some(value) = state.stash.pop_front() {
+            if state.stash.is_empty() {
+                state.simple_mask = simple_mask(&self.ring);
+            }
             return Taken::Value(value);
         }
+        self.enter_slots(state);
         loop {
             // SAFETY: whoever has the lock is the receiver, and the head moves on below.
-            if let Some(message) = unsafe { state.ring.take(state.head) } {
+            if let Some(message) = unsafe { self.ring.take(state.head) } {
                 self.advance(state);
                 if self.rx.waiting.load(Ordering::Relaxed) {
                     let mut line = self.line.lock();
@@ -167,7 +193,7 @@ impl<T> Source for Chan<T, Mpmc> {
             }
             let word = self.gate.load();
             if word.tail() != state.head {
-                if state.ring.is_published(state.head) {
+                if self.ring.is_published(state.head) {
                     continue;
                 }
                 return Taken::Unpublished;
@@ -216,8 +242,22 @@ impl<T> Source for Chan<T, Mpmc> {
             || self.rx.waiting.load(Ordering::Relaxed)
     }
 
-    fn has_ended(&self) -> bool {
-        may_have_ended(self, self.gate.load())
+    #[inline]
+    fn is_quiet(&self, state: &State<T>) -> bool {
+        // One value of the word says all that is in it for one moment: also, after `announce` has changed it, that
+        // whoever brings news or enters the line from then on sees PARKED.
+        let word = self.gate.load();
+        word.tail() == state.head
+            && !word.has(WAITING)
+            && state.stash.is_empty()
+            && !may_have_ended(self, word)
+    }
+
+    #[inline]
+    fn looks_quiet(&self) -> bool {
+        self.gate
+            .load()
+            .is_quiet(self.rx.head.load(Ordering::Relaxed))
     }
 
     fn is_closed(&self) -> bool {
@@ -228,12 +268,14 @@ impl<T> Source for Chan<T, Mpmc> {
         wait_until(|| {
             // Under the lock, since a receiver that moves on may take a block with it that is looked at.
             let state = self.lock();
-            self.gate.load().tail() == state.head || state.ring.is_published(state.head)
+            self.gate.load().tail() == state.head || self.ring.is_published(state.head)
         });
     }
 
     fn put_back(&self, value: T) {
-        self.lock().stash.push_back(value);
+        let mut state = self.lock();
+        state.stash.push_back(value);
+        state.simple_mask = 0;
     }
 
     fn watch_polls(self: &Arc<Self>) -> bool {
@@ -243,6 +285,26 @@ impl<T> Source for Chan<T, Mpmc> {
 }
 
 impl<T> Chan<T, Mpmc> {
+    /// Takes the message at the head, if it is there, and nothing else is to be looked at for it.
+    #[inline(always)]
+    fn take_at_hand(&self, state: &mut State<T>) -> Option<T> {
+        let (head, slots) = (state.head, state.slots);
+        let next = head + 1;
+        if next & state.simple_mask == 0 {
+            return None;
+        }
+        if slots.look(head) != Found::Message {
+            return None;
+        }
+        // SAFETY: found just now by the receiver, which is whoever has the lock; and the head moves on below.
+        let value = slots.with(head, |from| unsafe { std::ptr::read(from) });
+        slots.clear(head);
+        state.head = next;
+        // Release: the slot has been read before a sender that sees this writes to it again.
+        self.rx.head.store(next, Ordering::Release);
+        Some(value)
+    }
+
     /// Makes the fence that a receive owes, and serves the line if there is one after all, with a message in
     /// hand, which a panic must not lose.
     #[inline]
@@ -263,6 +325,16 @@ impl<T> Chan<T, Mpmc> {
         }
         // SAFETY: under the receivers' lock.
         unsafe { self.leave_slots(state.head) };
+        // SAFETY: as above.
+        state.slots = unsafe { self.ring.slots_at(state.head) };
+    }
+
+    /// Looks for slots where there were none when the head came there.
+    fn enter_slots(&self, state: &mut State<T>) {
+        if state.slots.is_vacant() {
+            // SAFETY: under the receivers' lock.
+            state.slots = unsafe { self.ring.slots_at(state.head) };
+        }
     }
 
     /// [`advance`](Self::advance) under the line's lock, too. What comes back is for [`recycle`](Self::recycle),
@@ -276,13 +348,16 @@ impl<T> Chan<T, Mpmc> {
             return None;
         }
         // SAFETY: under the receivers' lock.
-        unsafe { self.leave_slots_in_line(state.head, line) }
+        let left = unsafe { self.leave_slots_in_line(state.head, line) };
+        // SAFETY: as above.
+        state.slots = unsafe { self.ring.slots_at(state.head) };
+        left
     }
 
     /// `false`: the state's head is where other slots begin, and that of the channel has not been moved.
     fn advance_within_slots(&self, state: &mut State<T>) -> bool {
         state.head = state.head.wrapping_add(1) & POSITION_MASK;
-        if state.head & state.ring.edge_mask() == 0 {
+        if state.head & self.ring.edge_mask() == 0 {
             return false;
         }
         // Release: the slot has been read before a sender that sees this writes to it again.

@@ -213,9 +213,13 @@ impl<T> Source for Chan<T> {
         !state.senders.is_empty() || !state.stash.is_empty()
     }
 
-    fn has_ended(&self) -> bool {
-        let state = self.state.lock();
-        state.closed && state.senders.is_empty()
+    fn is_quiet(&self, state: &State<T>) -> bool {
+        !self.has_message(state) && !state.closed
+    }
+
+    fn looks_quiet(&self) -> bool {
+        // What there is to be seen is behind the lock.
+        true
     }
 
     fn is_closed(&self) -> bool {

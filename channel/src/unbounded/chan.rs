@@ -17,7 +17,7 @@ use wakerun::wake::{self, PollWatch, Poller};
 use crate::closed::ClosedWaiters;
 use crate::error::SendError;
 use crate::line::Line;
-use crate::receivers::{Counts, News, Source, Taken};
+use crate::receivers::{Counts, News, Room, Source, Taken};
 
 pub(crate) struct Chan<T> {
     queue: ConcurrentQueue<T>,
@@ -138,9 +138,14 @@ impl<T> Source for Chan<T> {
 
     #[inline(always)]
     fn take_simply(self: &Arc<Self>) -> Option<T> {
-        let state = self.state.lock();
+        let taken = self.take_plainly(&mut self.state.lock());
+        taken.map(|(value, _)| value)
+    }
+
+    #[inline(always)]
+    fn take_plainly(&self, state: &mut State<T>) -> Option<(T, Room)> {
         if state.stash.is_empty() {
-            self.queue.pop().ok()
+            self.queue.pop().ok().map(|value| (value, Room::Free))
         } else {
             None
         }
@@ -168,8 +173,12 @@ impl<T> Source for Chan<T> {
         !self.queue.is_empty() || !state.stash.is_empty()
     }
 
-    fn has_ended(&self) -> bool {
-        self.queue.is_closed() && self.queue.is_empty()
+    fn is_quiet(&self, state: &State<T>) -> bool {
+        self.looks_quiet() && state.stash.is_empty()
+    }
+
+    fn looks_quiet(&self) -> bool {
+        self.queue.is_empty() && !self.queue.is_closed()
     }
 
     fn is_closed(&self) -> bool {

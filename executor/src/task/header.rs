@@ -134,6 +134,18 @@ impl Header {
     #[cold]
     #[inline(never)]
     unsafe fn tell_watches(&self, last: bool) {
+        // SAFETY: as above.
+        let came_to_all = || unsafe { self.watches.with_mut(|watches| (*watches).came_to_all()) };
+        if last || !came_to_all() {
+            // SAFETY: handed on.
+            unsafe { self.tell_all_watches(last) };
+        }
+    }
+
+    /// # Safety
+    /// As [`poll_over`](Self::poll_over).
+    #[inline(never)]
+    unsafe fn tell_all_watches(&self, last: bool) {
         // Taken out for the calls, which may wake.
         // SAFETY: as above.
         let mut watches = self

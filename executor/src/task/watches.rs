@@ -15,16 +15,12 @@ pub(crate) struct Watches {
 
 struct Watch {
     hook: Arc<dyn PollWatch>,
+    /// That of the hook, for comparing.
+    address: *const (),
     /// How often it was asked for and not taken back: the futures that wait in the primitive, as a rule.
     asked: usize,
     /// How many of them have been polled in the poll that is going on; never more than that.
     polled: usize,
-}
-
-impl Watch {
-    fn is_at(&self, address: *const ()) -> bool {
-        std::ptr::eq(Arc::as_ptr(&self.hook).cast(), address)
-    }
 }
 
 impl Watches {
@@ -36,10 +32,11 @@ impl Watches {
     /// Adds a watcher, or counts it once more.
     pub(crate) fn add(&mut self, address: *const (), hook: impl FnOnce() -> Arc<dyn PollWatch>) {
         let list = self.list.get_or_insert_default();
-        match list.iter_mut().find(|watch| watch.is_at(address)) {
+        match list.iter_mut().find(|watch| watch.address == address) {
             Some(watch) => watch.asked += 1,
             None => list.push(Watch {
                 hook: hook(),
+                address,
                 asked: 1,
                 polled: 0,
             }),
@@ -49,7 +46,7 @@ impl Watches {
     /// Takes one ask back. The watcher goes at the end of the poll, which is no place of foreign code.
     pub(crate) fn take_back(&mut self, address: *const ()) {
         if let Some(list) = &mut self.list
-            && let Some(watch) = list.iter_mut().find(|watch| watch.is_at(address))
+            && let Some(watch) = list.iter_mut().find(|watch| watch.address == address)
         {
             watch.asked = watch.asked.saturating_sub(1);
             // Whether it was polled is not known: at worst, the primitive looks once too often.
@@ -60,10 +57,26 @@ impl Watches {
     /// One of those that have asked is being polled, for the first time in this poll.
     pub(crate) fn note_poll(&mut self, address: *const ()) {
         if let Some(list) = &mut self.list
-            && let Some(watch) = list.iter_mut().find(|watch| watch.is_at(address))
+            && let Some(watch) = list.iter_mut().find(|watch| watch.address == address)
         {
             watch.polled += 1;
         }
+    }
+
+    /// Whether the poll that is over, and is not the last one, has come to all who have asked, where that is seen
+    /// at once: then nobody needs be told, and the next poll begins anew.
+    #[inline]
+    pub(crate) fn came_to_all(&mut self) -> bool {
+        if let Some(list) = &mut self.list
+            && let [watch] = &mut list[..]
+        {
+            let all = watch.asked > 0 && watch.polled >= watch.asked;
+            if all {
+                watch.polled = 0;
+            }
+            return all;
+        }
+        false
     }
 
     /// Tells that a poll is over those to whom it has not come everywhere, and lets those go that have seen enough, or that nobody asks for any
