@@ -66,7 +66,7 @@ pub(crate) struct Chan<T, F: Flavor> {
     pub(crate) weak_senders: AtomicU32,
     pub(crate) closed_waiters: ClosedWaiters,
     pub(crate) rx: RxSide<F::Side<T>>,
-    pub(crate) line: Lock<Line<T>>,
+    pub(crate) line: Lock<Line>,
 }
 
 impl<T, F: Flavor> Chan<T, F> {
@@ -266,7 +266,7 @@ impl<T, F: Flavor> Chan<T, F> {
     pub(crate) unsafe fn leave_slots_in_line(
         &self,
         head: u64,
-        _line: &mut Line<T>,
+        _line: &mut Line,
     ) -> Option<Left<T>> {
         // SAFETY: handed on; the lock is held.
         let left = unsafe { self.ring.leave(head) };

@@ -274,6 +274,43 @@ impl<F: Flavor> Gate<F> {
         }
     }
 
+    /// The short way to `count` permits. `false`: there seems to be no room, or something else is in the way.
+    #[inline(always)]
+    pub(crate) fn claim_permits_simply(&self, count: u64, head: &AtomicU64) -> bool {
+        let word = Word(self.word.load(Ordering::Relaxed));
+        if word.has(CLOSED | RX_GONE | WAITING) {
+            return false;
+        }
+        // Positions wrap, so their difference counts. What stands below them does not change it by one.
+        let room =
+            |limit: u64| (limit.wrapping_sub(word.tail() << TAIL_SHIFT) as i64) >> TAIL_SHIFT;
+        let wanted = (word.permits() + count) as i64;
+        // Acquire as in `claim_simply`.
+        if room(self.limit.load(Ordering::Acquire)) < wanted
+            && room(self.see_limit(head).1) < wanted
+        {
+            return false;
+        }
+        // Orderings as in `update`.
+        let new = word.grant(count);
+        let exchanged =
+            self.word
+                .compare_exchange(word.0, new.0, Ordering::AcqRel, Ordering::Relaxed);
+        exchanged.is_ok()
+    }
+
+    /// Whether there is no room for `count` permits at this moment. `false`: there may be, or something else is in
+    /// the way.
+    #[inline]
+    pub(crate) fn is_surely_full(&self, count: u64, head: &AtomicU64) -> bool {
+        let seen = head.load(Ordering::Acquire);
+        let word = self.load();
+        // The word as it was while the head stood still.
+        !word.has(CLOSED | WAITING)
+            && word.used(seen) + count > self.capacity()
+            && head.load(Ordering::Acquire) == seen
+    }
+
     /// The long way to a position for a message, for a caller that goes to the line if there is none.
     pub(crate) fn claim(&self, head: &AtomicU64) -> Claim {
         self.claim_or_line(1, head, Word::bring::<F>)
@@ -315,6 +352,21 @@ impl<F: Flavor> Gate<F> {
         self.claim_exactly(count, head, |word| word.grant(count))
     }
 
+    /// The short way to turn a permit into a position: with whether to wake. `None`: go the long way.
+    #[inline(always)]
+    pub(crate) fn claim_with_permit_simply(&self) -> Option<(u64, bool)> {
+        let word = Word(self.word.load(Ordering::Relaxed));
+        if word.has(CLOSED | RX_GONE) {
+            return None;
+        }
+        let new = word.bring::<F>().0 - PERMIT_ONE;
+        // Orderings as in `update`.
+        self.word
+            .compare_exchange(word.0, new, Ordering::AcqRel, Ordering::Relaxed)
+            .ok()?;
+        Some((word.tail(), word.has(PARKED)))
+    }
+
     /// Turns a permit into a position. Refused only when the receiver is gone.
     #[inline]
     pub(crate) fn claim_with_permit(&self) -> Claim {
@@ -348,6 +400,23 @@ impl<F: Flavor> Gate<F> {
         };
         let (before, changed) = self.update(|word| (!word.has(RX_GONE)).then(|| next(word)));
         changed.then(|| (before.tail(), before, next(before)))
+    }
+
+    /// The short way to give `count` permits back, where nobody has to be told. `false`: go the long way.
+    #[inline(always)]
+    pub(crate) fn return_permits_simply(&self, count: u64) -> bool {
+        let word = Word(self.word.load(Ordering::Relaxed));
+        // Orderings as in `update`.
+        !word.has(CLOSED | WAITING)
+            && self
+                .word
+                .compare_exchange(
+                    word.0,
+                    word.0 - count * PERMIT_ONE,
+                    Ordering::AcqRel,
+                    Ordering::Relaxed,
+                )
+                .is_ok()
     }
 
     /// Gives `count` permits back. Returns the word afterwards: WAITING asks for a release; if

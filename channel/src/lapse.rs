@@ -13,7 +13,7 @@ use crate::waiter::Mark;
 
 impl<T, F: Flavor> Chan<T, F> {
     /// Takes due grants back, since somebody waits, and serves the line.
-    pub(crate) fn lapse_due(&self, line: &mut Line<T>, batch: &mut Batch) -> Served {
+    pub(crate) fn lapse_due(&self, line: &mut Line, batch: &mut Batch) -> Served {
         let ended = self.lapse_all_due(line);
         let mut served = self.serve(line, batch);
         served.ended |= ended;
@@ -21,7 +21,7 @@ impl<T, F: Flavor> Chan<T, F> {
     }
 
     /// Takes due grants back. `true`: the channel has come to its end by that, and receivers are to be woken.
-    pub(crate) fn lapse_all_due(&self, line: &mut Line<T>) -> bool {
+    pub(crate) fn lapse_all_due(&self, line: &mut Line) -> bool {
         let mut ended = false;
         let mut next = line.front();
         while let Some(node) = next
@@ -40,11 +40,17 @@ impl<T, F: Flavor> Chan<T, F> {
         ended
     }
 
-    /// Room that is granted to somebody who does not come for it is to be had. `true`: some has been
+    /// Whether there is room that was granted to somebody who does not come for it.
+    #[inline]
+    pub(crate) fn has_due(&self) -> bool {
+        self.rx.due.load(Ordering::Acquire) > 0
+    }
+
+    /// Takes such room back, if there is some. `true`: some has been
     /// taken back, and nobody waits for it.
     #[cold]
     pub(crate) fn reclaim_due(&self) -> bool {
-        if self.rx.due.load(Ordering::Acquire) == 0 {
+        if !self.has_due() {
             return false;
         }
         let mut batch = Batch::new(Place::Tail);

@@ -20,7 +20,7 @@ pub(crate) fn show(to: &AtomicU32, count: usize) {
 }
 
 /// A node, and the one behind it.
-type PlainFirst<T> = (NonNull<Waiter<T>>, Option<NonNull<Waiter<T>>>);
+type PlainFirst = (NonNull<Waiter>, Option<NonNull<Waiter>>);
 
 /// Whom a waiter that has been granted something at its place wakes.
 #[must_use]
@@ -32,11 +32,11 @@ pub(crate) enum Told {
 }
 
 /// The list, whose methods are called under its lock.
-pub(crate) struct Line<T> {
-    head: Option<NonNull<Waiter<T>>>,
-    tail: Option<NonNull<Waiter<T>>>,
+pub(crate) struct Line {
+    head: Option<NonNull<Waiter>>,
+    tail: Option<NonNull<Waiter>>,
     /// The first node that is marked waiting.
-    first: Option<NonNull<Waiter<T>>>,
+    first: Option<NonNull<Waiter>>,
     next_ticket: u64,
     /// The ticket of the first waiter that [`is_new_first`](Self::is_new_first) was last asked about.
     seen_first: u64,
@@ -49,11 +49,11 @@ pub(crate) struct Line<T> {
     own: u32,
 }
 
-// SAFETY: the nodes hold messages and wakers, which may move between threads; they are reached
-// under the lock only.
-unsafe impl<T: Send> Send for Line<T> {}
+// SAFETY: the nodes hold wakers, which may move between threads; they are reached under the lock only. (The messages
+// beside them are reached by who may move them: a channel is shared by threads only if its messages may be.)
+unsafe impl Send for Line {}
 
-impl<T> Line<T> {
+impl Line {
     pub(crate) const fn new() -> Self {
         Self {
             head: None,
@@ -90,7 +90,7 @@ impl<T> Line<T> {
 
     /// The first waiter and what it wants.
     #[inline]
-    pub(crate) fn first(&self) -> Option<(NonNull<Waiter<T>>, Wants)> {
+    pub(crate) fn first(&self) -> Option<(NonNull<Waiter>, Wants)> {
         let first = self.first?;
         // SAFETY: the first is linked.
         let wants = unsafe { Self::with(first, |links| links.wants) };
@@ -108,11 +108,7 @@ impl<T> Line<T> {
     }
 
     /// The first waiter whose ticket is behind `passed` and not behind `last`, and its ticket.
-    pub(crate) fn first_between(
-        &self,
-        passed: u64,
-        last: u64,
-    ) -> Option<(NonNull<Waiter<T>>, u64)> {
+    pub(crate) fn first_between(&self, passed: u64, last: u64) -> Option<(NonNull<Waiter>, u64)> {
         let mut node = self.first;
         while let Some(at) = node {
             // SAFETY: linked: found from the first on.
@@ -135,7 +131,7 @@ impl<T> Line<T> {
     }
 
     /// The first node of all, those that are passed over among them.
-    pub(crate) fn front(&self) -> Option<NonNull<Waiter<T>>> {
+    pub(crate) fn front(&self) -> Option<NonNull<Waiter>> {
         self.head
     }
 
@@ -146,8 +142,8 @@ impl<T> Line<T> {
     #[inline]
     pub(crate) unsafe fn look(
         &self,
-        node: NonNull<Waiter<T>>,
-    ) -> (Option<NonNull<Waiter<T>>>, Wants, Mark) {
+        node: NonNull<Waiter>,
+    ) -> (Option<NonNull<Waiter>>, Wants, Mark) {
         // SAFETY: handed on.
         unsafe { Self::with(node, |links| (links.next, links.wants, links.mark)) }
     }
@@ -157,7 +153,7 @@ impl<T> Line<T> {
     /// # Safety
     /// `node` is linked; `f` reaches no other reference to its links.
     #[inline]
-    unsafe fn with<R>(node: NonNull<Waiter<T>>, f: impl FnOnce(&mut Links<T>) -> R) -> R {
+    unsafe fn with<R>(node: NonNull<Waiter>, f: impl FnOnce(&mut Links) -> R) -> R {
         // SAFETY: a linked node is alive: its future takes it out before it goes.
         let node = unsafe { node.as_ref() };
         // SAFETY: the methods of the list are called under its lock; a linked node's are filled.
@@ -172,7 +168,7 @@ impl<T> Line<T> {
     #[inline]
     pub(crate) unsafe fn push(
         &mut self,
-        node: NonNull<Waiter<T>>,
+        node: NonNull<Waiter>,
         wants: Wants,
         waker: Waker,
         own: bool,
@@ -210,7 +206,7 @@ impl<T> Line<T> {
     /// As [`push`](Self::push); and the waker is that of the task of ours that is being polled.
     pub(crate) unsafe fn push_granted(
         &mut self,
-        node: NonNull<Waiter<T>>,
+        node: NonNull<Waiter>,
         wants: Wants,
         waker: Waker,
     ) {
@@ -224,7 +220,7 @@ impl<T> Line<T> {
     ///
     /// # Safety
     /// `node` is linked in this line, and not marked granted.
-    pub(crate) unsafe fn grant_polled(&mut self, node: NonNull<Waiter<T>>) {
+    pub(crate) unsafe fn grant_polled(&mut self, node: NonNull<Waiter>) {
         // SAFETY: handed on.
         let epoch =
             unsafe { Self::with(node, |links| links.waker.as_ref().and_then(wake::epoch_of)) };
@@ -236,7 +232,7 @@ impl<T> Line<T> {
     /// The first waiter and the one behind it, if the first is a send, its task is none of those that are
     /// watched, and nobody in the line is passed over.
     #[inline]
-    pub(crate) fn plain_first(&self) -> Option<PlainFirst<T>> {
+    pub(crate) fn plain_first(&self) -> Option<PlainFirst> {
         let first = self.first?;
         if self.granted + self.lapsed > 0 {
             return None;
@@ -254,8 +250,8 @@ impl<T> Line<T> {
     #[inline]
     pub(crate) unsafe fn remove_plain(
         &mut self,
-        node: NonNull<Waiter<T>>,
-        next: Option<NonNull<Waiter<T>>>,
+        node: NonNull<Waiter>,
+        next: Option<NonNull<Waiter>>,
     ) -> Option<Waker> {
         // Nobody is passed over, so the first waiter is the first of all.
         self.head = next;
@@ -274,7 +270,7 @@ impl<T> Line<T> {
     /// # Safety
     /// `node` is linked in this line.
     #[inline]
-    pub(crate) unsafe fn remove(&mut self, node: NonNull<Waiter<T>>) -> Option<Waker> {
+    pub(crate) unsafe fn remove(&mut self, node: NonNull<Waiter>) -> Option<Waker> {
         // SAFETY: handed on.
         let (prev, next, waker, mark, own) = unsafe {
             Self::with(node, |links| {
@@ -315,10 +311,7 @@ impl<T> Line<T> {
     /// # Safety
     /// `node` is linked in this line, if there is one.
     #[inline]
-    unsafe fn waiting_from(
-        &self,
-        mut node: Option<NonNull<Waiter<T>>>,
-    ) -> Option<NonNull<Waiter<T>>> {
+    unsafe fn waiting_from(&self, mut node: Option<NonNull<Waiter>>) -> Option<NonNull<Waiter>> {
         while let Some(at) = node {
             // SAFETY: handed on, or the neighbour of a linked node, which is linked.
             let (behind, _, mark) = unsafe { self.look(at) };
@@ -346,7 +339,7 @@ impl<T> Line<T> {
     ///
     /// # Safety
     /// `node` is linked in this line.
-    unsafe fn set_mark(&mut self, node: NonNull<Waiter<T>>, mark: Mark) {
+    unsafe fn set_mark(&mut self, node: NonNull<Waiter>, mark: Mark) {
         // SAFETY: handed on.
         let old = unsafe { Self::with(node, |links| std::mem::replace(&mut links.mark, mark)) };
         self.uncount(old);
@@ -364,7 +357,7 @@ impl<T> Line<T> {
     ///
     /// # Safety
     /// `node` is linked in this line.
-    unsafe fn pass_over(&mut self, node: NonNull<Waiter<T>>, mark: Mark) {
+    unsafe fn pass_over(&mut self, node: NonNull<Waiter>, mark: Mark) {
         // SAFETY: handed on.
         unsafe { self.set_mark(node, mark) };
         if self.first == Some(node) {
@@ -383,7 +376,7 @@ impl<T> Line<T> {
     /// `node` is linked in this line, and marked waiting.
     pub(crate) unsafe fn grant_here(
         &mut self,
-        node: NonNull<Waiter<T>>,
+        node: NonNull<Waiter>,
         always: bool,
     ) -> Option<Option<Waker>> {
         // SAFETY: handed on.
@@ -409,7 +402,7 @@ impl<T> Line<T> {
     /// # Safety
     /// `node` is the first waiter of this line.
     #[inline]
-    pub(crate) unsafe fn tell_first(&mut self, node: NonNull<Waiter<T>>) -> Told {
+    pub(crate) unsafe fn tell_first(&mut self, node: NonNull<Waiter>) -> Told {
         // SAFETY: the first is linked.
         let (told, next) = unsafe {
             Self::with(node, |links| {
@@ -439,7 +432,7 @@ impl<T> Line<T> {
     /// `node` is linked in this line.
     pub(crate) unsafe fn becomes_due(
         &mut self,
-        node: NonNull<Waiter<T>>,
+        node: NonNull<Waiter>,
         poller: &wake::Poller<'_>,
     ) -> bool {
         // SAFETY: handed on.
@@ -468,7 +461,7 @@ impl<T> Line<T> {
     ///
     /// # Safety
     /// `node` is linked in this line.
-    pub(crate) unsafe fn abandon(&mut self, node: NonNull<Waiter<T>>, poller: &wake::Poller<'_>) {
+    pub(crate) unsafe fn abandon(&mut self, node: NonNull<Waiter>, poller: &wake::Poller<'_>) {
         // SAFETY: handed on.
         let abandoned = unsafe {
             Self::with(node, |links| {
@@ -487,7 +480,7 @@ impl<T> Line<T> {
     ///
     /// # Safety
     /// `node` is linked in this line, and its grant is due.
-    pub(crate) unsafe fn lapse(&mut self, node: NonNull<Waiter<T>>) -> Wants {
+    pub(crate) unsafe fn lapse(&mut self, node: NonNull<Waiter>) -> Wants {
         // SAFETY: handed on.
         unsafe { self.set_mark(node, Mark::Lapsed) };
         // SAFETY: handed on.
@@ -498,7 +491,7 @@ impl<T> Line<T> {
     ///
     /// # Safety
     /// `node` is linked in this line, and not marked waiting.
-    pub(crate) unsafe fn wait_again(&mut self, node: NonNull<Waiter<T>>) {
+    pub(crate) unsafe fn wait_again(&mut self, node: NonNull<Waiter>) {
         // SAFETY: handed on.
         unsafe { self.set_mark(node, Mark::Waiting) };
         // SAFETY: linked; here and below.
@@ -518,7 +511,7 @@ impl<T> Line<T> {
     /// `node` is linked in this line.
     pub(crate) unsafe fn set_waker(
         &mut self,
-        node: NonNull<Waiter<T>>,
+        node: NonNull<Waiter>,
         waker: Waker,
         own: bool,
     ) -> Option<Waker> {
@@ -532,7 +525,7 @@ impl<T> Line<T> {
     ///
     /// # Safety
     /// `node` is linked in this line.
-    pub(crate) unsafe fn set_own(&mut self, node: NonNull<Waiter<T>>, own: bool) {
+    pub(crate) unsafe fn set_own(&mut self, node: NonNull<Waiter>, own: bool) {
         // SAFETY: handed on.
         let was_own = unsafe { Self::with(node, |links| std::mem::replace(&mut links.own, own)) };
         self.own -= u32::from(was_own);
@@ -543,7 +536,7 @@ impl<T> Line<T> {
     ///
     /// # Safety
     /// `node` is linked in this line.
-    pub(crate) unsafe fn will_wake(&self, node: NonNull<Waiter<T>>, waker: &Waker) -> bool {
+    pub(crate) unsafe fn will_wake(&self, node: NonNull<Waiter>, waker: &Waker) -> bool {
         // SAFETY: handed on.
         unsafe {
             Self::with(node, |links| {

@@ -64,7 +64,7 @@ impl<T, F: Flavor> Chan<T, F> {
     #[inline(always)]
     pub(crate) unsafe fn enter_line(
         &self,
-        waiter: NonNull<Waiter<T>>,
+        waiter: NonNull<Waiter>,
         wants: Wants,
         waker: Waker,
         own: bool,
@@ -109,7 +109,7 @@ impl<T, F: Flavor> Chan<T, F> {
     /// The waiter is the caller's own, and in no line.
     #[cold]
     #[inline(never)]
-    unsafe fn refuse(waiter: NonNull<Waiter<T>>, waker: Waker) {
+    unsafe fn refuse(waiter: NonNull<Waiter>, waker: Waker) {
         // Told also if the waker's destructor panics: a future that takes itself for one that waits
         // would take a node out that is in no line.
         // SAFETY: handed on.
@@ -123,12 +123,7 @@ impl<T, F: Flavor> Chan<T, F> {
     /// # Safety
     /// As [`enter_line`](Self::enter_line) with `own`; the word counts the permits for the caller.
     #[cold]
-    pub(crate) unsafe fn enter_granted(
-        &self,
-        waiter: NonNull<Waiter<T>>,
-        wants: Wants,
-        waker: Waker,
-    ) {
+    pub(crate) unsafe fn enter_granted(&self, waiter: NonNull<Waiter>, wants: Wants, waker: Waker) {
         let mut line = self.line.lock();
         // SAFETY: handed on.
         unsafe { line.push_granted(waiter, wants, waker) };
@@ -138,7 +133,7 @@ impl<T, F: Flavor> Chan<T, F> {
     /// Somebody new waits, and there is a receiver to be woken for that, or a due grant to be had.
     #[cold]
     #[inline(never)]
-    fn after_entering(&self, mut line: LockGuard<'_, Line<T>>, nudge: bool) {
+    fn after_entering(&self, mut line: LockGuard<'_, Line>, nudge: bool) {
         let mut batch = Batch::new(Place::Tail);
         let mut served = if line.due() > 0 {
             self.lapse_due(&mut line, &mut batch)
@@ -156,7 +151,7 @@ impl<T, F: Flavor> Chan<T, F> {
     /// The waiter is the caller's own and has entered this channel's line.
     pub(crate) unsafe fn renew_waker(
         &self,
-        waiter: NonNull<Waiter<T>>,
+        waiter: NonNull<Waiter>,
         waker: &Waker,
         own: bool,
     ) -> bool {
@@ -200,7 +195,7 @@ impl<T, F: Flavor> Chan<T, F> {
     /// The waiter is the caller's own and has entered this channel's line.
     pub(crate) unsafe fn leave_line(
         &self,
-        waiter: NonNull<Waiter<T>>,
+        waiter: NonNull<Waiter>,
         panics: &mut FirstPanic,
     ) -> Status {
         // SAFETY: the caller's own.
@@ -250,7 +245,7 @@ impl<T, F: Flavor> Chan<T, F> {
     /// # Safety
     /// The waiter is the caller's own and has entered this channel's line for permits.
     #[cold]
-    pub(crate) unsafe fn claim_grant(&self, waiter: NonNull<Waiter<T>>) -> Status {
+    pub(crate) unsafe fn claim_grant(&self, waiter: NonNull<Waiter>) -> Status {
         // SAFETY: the caller's own.
         let status = || unsafe { waiter.as_ref() }.status();
         let mut waker = None;

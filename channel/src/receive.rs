@@ -16,7 +16,7 @@ use crate::flavor::{Flavor, Mpsc};
 use crate::gate::{CLOSED, POSITION_MASK, Word};
 use crate::out::{InPlace, Out, Returned};
 use crate::ring::{Found, NOWHERE, Ring, Slots};
-use crate::waiter::{Status, Wants};
+use crate::waiter::{SendWaiter, Status, Wants};
 
 /// How often the receiver looks again for a message that is being written: a memcpy's time. Models
 /// have no time, and each look costs them dear.
@@ -88,17 +88,17 @@ impl<T> Cursor<T> {
             // SAFETY: handed on.
             return unsafe { self.move_out(chan) };
         }
-        // A large message would be copied once more.
-        if size_of::<T>() > 2 * size_of::<usize>() {
-            // SAFETY: handed on.
-            return unsafe { self.receive_slowly(chan) };
-        }
         // SAFETY: handed on.
-        let received = unsafe { self.move_out(chan) };
+        let mut received = unsafe { self.move_out(chan) };
         // As in `advance_and_release`.
         fence(Ordering::SeqCst);
         if chan.rx.waiting.load(Ordering::Relaxed) {
-            return self.release_with(chan, received);
+            // What is small stays out of memory, and what is large is not copied once more.
+            if size_of::<T>() <= 2 * size_of::<usize>() {
+                received = self.release_with(chan, received);
+            } else {
+                self.release_before(chan, &mut received);
+            }
         }
         received
     }
@@ -285,6 +285,12 @@ impl<T> Cursor<T> {
         received
     }
 
+    /// [`release`](Self::release), without a frame for it around.
+    #[inline(never)]
+    fn release_before<R: Returned<T>>(&mut self, chan: &Chan<T, Mpsc>, received: &mut R) {
+        self.release(chan, received);
+    }
+
     /// Serves a line of any kind.
     #[inline(never)]
     fn serve_line(chan: &Chan<T, Mpsc>) {
@@ -371,11 +377,11 @@ impl<T> Cursor<T> {
         };
         let mut in_hand = None;
         if wants == Wants::Send {
-            // SAFETY: linked, and alive until `take_out`.
-            let waiter = unsafe { node.as_ref() };
+            // SAFETY: linked, and alive until `take_out`; that of a send, in the line of this channel.
+            let place = unsafe { SendWaiter::value_of(node) };
             if let Some(mut stash) = stash.take() {
                 // SAFETY: a linked send's message is in its node, and leaves it here.
-                let value = unsafe { waiter.take_value() };
+                let value = unsafe { ptr::read(place) };
                 let value = ManuallyDrop::new(value);
                 stash.write(Stash {
                     value,
@@ -385,7 +391,7 @@ impl<T> Cursor<T> {
                 self.set_stash(chan, unsafe { stash.assume_init() });
             } else {
                 // SAFETY: as above.
-                unsafe { out.fill(waiter.value_place()) };
+                unsafe { out.fill(place) };
             }
             in_hand = Some(InHand {
                 cursor: self,

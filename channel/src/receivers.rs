@@ -79,7 +79,7 @@ impl Counts {
         }
     }
 
-    pub(crate) fn copy(&self, line: &Line<()>) {
+    pub(crate) fn copy(&self, line: &Line) {
         show(&self.granted, line.granted());
         show(&self.own, line.own());
     }
@@ -95,7 +95,7 @@ pub(crate) trait Source: PollWatch + Sized {
 
     fn lock(&self) -> LockGuard<'_, Self::State>;
 
-    fn line(state: &mut Self::State) -> &mut Line<()>;
+    fn line(state: &mut Self::State) -> &mut Line;
 
     fn counts(&self) -> &Counts;
 
@@ -169,7 +169,7 @@ pub(crate) trait Source: PollWatch + Sized {
     fn begin_waiting(
         self: &Arc<Self>,
         state: &mut Self::State,
-        change: impl FnOnce(&mut Line<()>),
+        change: impl FnOnce(&mut Line),
     ) -> bool {
         let line = Self::line(state);
         let nobody = line.is_empty();
@@ -185,7 +185,7 @@ pub(crate) trait Source: PollWatch + Sized {
     ///
     /// # Safety
     /// The node is linked in this line.
-    unsafe fn leave(&self, state: &mut Self::State, node: NonNull<Waiter<()>>) -> Option<Waker> {
+    unsafe fn leave(&self, state: &mut Self::State, node: NonNull<Waiter>) -> Option<Waker> {
         let line = Self::line(state);
         let waited = !line.is_empty();
         // SAFETY: handed on.
@@ -198,7 +198,7 @@ pub(crate) trait Source: PollWatch + Sized {
     ///
     /// # Safety
     /// The node is linked in this line, and marked waiting.
-    unsafe fn grant_polled(&self, state: &mut Self::State, node: NonNull<Waiter<()>>) {
+    unsafe fn grant_polled(&self, state: &mut Self::State, node: NonNull<Waiter>) {
         let line = Self::line(state);
         // SAFETY: handed on.
         unsafe { line.grant_polled(node) };
@@ -206,7 +206,7 @@ pub(crate) trait Source: PollWatch + Sized {
     }
 
     /// The line has changed: takes the announcement back if the last one that waited does not any more.
-    fn end_waiting(&self, line: &Line<()>, waited: bool) {
+    fn end_waiting(&self, line: &Line, waited: bool) {
         if waited && line.is_empty() {
             self.retract();
         }
@@ -399,7 +399,7 @@ pub(crate) fn discard(wakers: impl IntoIterator<Item = Waker>) {
 
 /// Marks those lapsed that were woken before the last poll of their task, which is over and did not
 /// come to them, and those whose task is over. Returns how many had been woken.
-fn lapse_wakes(line: &mut Line<()>, poller: &Poller<'_>) -> usize {
+fn lapse_wakes(line: &mut Line, poller: &Poller<'_>) -> usize {
     let over = poller.is_over();
     let mut lapsed = 0;
     let mut left = if over { usize::MAX } else { line.granted() };

@@ -68,7 +68,7 @@ pub(crate) struct Reception {
 
 /// What a receiver waits with; nothing in it needs a drop.
 struct Place {
-    waiter: Waiter<()>,
+    waiter: Waiter,
     watching: Watching,
 }
 
@@ -86,7 +86,7 @@ impl Reception {
     fn place(&self) -> &Place {
         if self.stage.get() == Stage::New {
             let made = Place {
-                waiter: Waiter::without_value(),
+                waiter: Waiter::new(),
                 watching: Watching::new(),
             };
             // SAFETY: there is no reference to what has not been made, and `&self` is of this thread only.
@@ -101,7 +101,7 @@ impl Reception {
         })
     }
 
-    fn node(&self) -> NonNull<Waiter<()>> {
+    fn node(&self) -> NonNull<Waiter> {
         NonNull::from(&self.place().waiter)
     }
 
@@ -384,7 +384,7 @@ impl Reception {
         self.stage.set(Stage::InLine);
         let node = self.node();
         // SAFETY: in no line, pinned, and taken out before it goes.
-        let enter = |line: &mut Line<()>| unsafe { line.push(node, Wants::Message, waker, own) };
+        let enter = |line: &mut Line| unsafe { line.push(node, Wants::Message, waker, own) };
         Waits::after(source.begin_waiting(state, enter))
     }
 
@@ -423,7 +423,7 @@ impl Reception {
             return Waits::InLine;
         }
         // SAFETY: linked, and not marked waiting.
-        let again = |line: &mut Line<()>| unsafe { line.wait_again(node) };
+        let again = |line: &mut Line| unsafe { line.wait_again(node) };
         Waits::after(source.begin_waiting(state, again))
     }
 

@@ -13,7 +13,7 @@ use crate::flavor::Flavor;
 use crate::gate::{PARKED, WAITING, Word};
 use crate::line::{Line, show};
 use crate::receivers::News;
-use crate::waiter::{Status, Waiter, Wants};
+use crate::waiter::{SendWaiter, Status, Waiter, Wants};
 
 /// What a round of serving the line leaves to be done after the lock.
 #[derive(Default)]
@@ -38,7 +38,7 @@ impl Served {
 
 impl<T, F: Flavor> Chan<T, F> {
     /// Serves waiters in their order while there is room for the first of them.
-    pub(crate) fn serve(&self, line: &mut Line<T>, batch: &mut Batch) -> Served {
+    pub(crate) fn serve(&self, line: &mut Line, batch: &mut Batch) -> Served {
         let mut served = Served::default();
         let head = self.rx.head.load(Ordering::Acquire);
         while let Some((node, wants)) = line.first() {
@@ -79,7 +79,7 @@ impl<T, F: Flavor> Chan<T, F> {
     ///
     /// Once for each message: whoever was woken looks at the line, or passes the wake on.
     #[inline]
-    pub(crate) fn nudge(&self, line: &mut Line<T>, word: Word, head: u64) -> bool {
+    pub(crate) fn nudge(&self, line: &mut Line, word: Word, head: u64) -> bool {
         matches!(line.first(), Some((_, Wants::Send)))
             && word.has(PARKED)
             && word.tail() == head
@@ -97,7 +97,7 @@ impl<T, F: Flavor> Chan<T, F> {
     ///
     /// # Safety
     /// `node` is the first waiter of the line, and wants permits; the batch is not full.
-    unsafe fn grant_first(line: &mut Line<T>, node: NonNull<Waiter<T>>, batch: &mut Batch) {
+    unsafe fn grant_first(line: &mut Line, node: NonNull<Waiter>, batch: &mut Batch) {
         // SAFETY: handed on.
         match unsafe { line.grant_here(node, false) } {
             Some(waker) => waker.into_iter().for_each(|waker| batch.push(waker)),
@@ -108,7 +108,7 @@ impl<T, F: Flavor> Chan<T, F> {
 
     /// Shows the line's counts to those who look without the lock.
     #[inline]
-    pub(crate) fn copy_counts(&self, line: &Line<T>) {
+    pub(crate) fn copy_counts(&self, line: &Line) {
         show(&self.rx.grants, line.granted());
         show(&self.rx.due, line.due());
         show(&self.rx.own, line.own());
@@ -120,7 +120,7 @@ impl<T, F: Flavor> Chan<T, F> {
     /// all messages. A grant ends that, since its future may use it at once.
     ///
     /// Of many receivers, the one that holds their lock has the same right: PARKED changes under it.
-    fn serve_exclusively(&self, line: &mut Line<T>, batch: &mut Batch) -> Served {
+    fn serve_exclusively(&self, line: &mut Line, batch: &mut Batch) -> Served {
         let mut word = self.gate.load();
         let mut served = Served::default();
         let head = self.rx.head.load(Ordering::Relaxed);
@@ -153,7 +153,7 @@ impl<T, F: Flavor> Chan<T, F> {
     /// room for one, and a sender who waits for it: the same, less what only others need. Returns whom to
     /// wake after the lock; `None`: it is another case.
     #[inline(always)]
-    pub(crate) fn serve_one_send(&self, line: &mut Line<T>) -> Option<Waker> {
+    pub(crate) fn serve_one_send(&self, line: &mut Line) -> Option<Waker> {
         let word = self.gate.load();
         if !word.has(WAITING) || word.has(PARKED) || word.permits() > 0 {
             return None;
@@ -185,8 +185,8 @@ impl<T, F: Flavor> Chan<T, F> {
     #[inline]
     unsafe fn deposit_first(
         &self,
-        line: &mut Line<T>,
-        node: NonNull<Waiter<T>>,
+        line: &mut Line,
+        node: NonNull<Waiter>,
         position: u64,
         batch: &mut Batch,
     ) {
@@ -201,12 +201,14 @@ impl<T, F: Flavor> Chan<T, F> {
     /// # Safety
     /// `node` is linked in the line, whose lock is held, and wants to send; the position is claimed for it.
     #[inline(always)]
-    unsafe fn deposit(&self, node: NonNull<Waiter<T>>, position: u64) {
+    unsafe fn deposit(&self, node: NonNull<Waiter>, position: u64) {
         // SAFETY: linked, hence alive.
         let waiter = unsafe { node.as_ref() };
+        // SAFETY: it is that of a send, in the line of this channel.
+        let place = unsafe { SendWaiter::value_of(node) };
         // SAFETY: a linked send's message is in its node, and leaves it here: the node goes out. The rest is
         // handed on.
-        unsafe { self.ring.deposit_from(position, waiter.value_place()) };
+        unsafe { self.ring.deposit_from(position, place) };
         // SAFETY: linked, under the lock.
         unsafe { waiter.set_position(position) };
     }
@@ -217,8 +219,8 @@ impl<T, F: Flavor> Chan<T, F> {
     /// `node` is linked in `line`, and the status says where its message is.
     #[inline]
     pub(crate) unsafe fn take_out(
-        line: &mut Line<T>,
-        node: NonNull<Waiter<T>>,
+        line: &mut Line,
+        node: NonNull<Waiter>,
         status: Status,
         batch: &mut Batch,
     ) {
@@ -232,7 +234,7 @@ impl<T, F: Flavor> Chan<T, F> {
     }
 
     /// [`serve`](Self::serve) for the receiver.
-    pub(crate) fn serve_as_receiver(&self, line: &mut Line<T>, batch: &mut Batch) -> Served {
+    pub(crate) fn serve_as_receiver(&self, line: &mut Line, batch: &mut Batch) -> Served {
         let word = self.gate.load();
         if !word.has(WAITING) {
             // The line that was seen has been served, or its only sender has found room. The word
@@ -305,6 +307,13 @@ impl<T, F: Flavor> Chan<T, F> {
     /// Gives permits back.
     #[inline]
     pub(crate) fn return_permits(&self, count: u64) {
+        if !self.gate.return_permits_simply(count) {
+            self.return_permits_slowly(count);
+        }
+    }
+
+    #[inline(never)]
+    fn return_permits_slowly(&self, count: u64) {
         let (word, wake) = self.gate.return_permits(count);
         let mut panics = FirstPanic::new();
         if wake {

@@ -89,9 +89,9 @@ impl Wants {
 
 /// The parts of a node that the line's lock guards while it is linked, and that are the future's
 /// own before and after.
-pub(crate) struct Links<T> {
-    pub(crate) prev: Option<NonNull<Waiter<T>>>,
-    pub(crate) next: Option<NonNull<Waiter<T>>>,
+pub(crate) struct Links {
+    pub(crate) prev: Option<NonNull<Waiter>>,
+    pub(crate) next: Option<NonNull<Waiter>>,
     pub(crate) waker: Option<Waker>,
     pub(crate) wants: Wants,
     pub(crate) mark: Mark,
@@ -103,33 +103,20 @@ pub(crate) struct Links<T> {
     pub(crate) position: u64,
 }
 
-/// A node, in the future of a waiting sender.
+/// A node, in the future that waits.
 ///
 /// Most futures never wait, so the links are filled only when the node is linked.
-pub(crate) struct Waiter<T> {
+pub(crate) struct Waiter {
     status: AtomicU32,
-    links: UnsafeCell<MaybeUninit<Links<T>>>,
-    value: UnsafeCell<MaybeUninit<T>>,
+    links: UnsafeCell<MaybeUninit<Links>>,
 }
 
-impl<T> Waiter<T> {
-    /// A node with a message.
+impl Waiter {
     #[inline]
-    pub(crate) fn with_value(value: T) -> Self {
-        Self::new(MaybeUninit::new(value))
-    }
-
-    /// A node for permits, or of a receiver.
-    pub(crate) fn without_value() -> Self {
-        Self::new(MaybeUninit::uninit())
-    }
-
-    #[inline]
-    fn new(value: MaybeUninit<T>) -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             status: AtomicU32::new(LINKED),
             links: UnsafeCell::new(MaybeUninit::uninit()),
-            value: UnsafeCell::new(value),
         }
     }
 
@@ -184,23 +171,6 @@ impl<T> Waiter<T> {
         self.status.store(status, Ordering::Release);
     }
 
-    /// Moves the message out.
-    ///
-    /// # Safety
-    /// The message is in the node, and the caller is the one whom the status allows to take it.
-    #[inline]
-    pub(crate) unsafe fn take_value(&self) -> T {
-        // SAFETY: handed on: it is there, and taken once.
-        unsafe { std::ptr::read(self.value_place()) }
-    }
-
-    /// Where the message is, to be moved out of there in one copy, under the rules of
-    /// [`take_value`](Self::take_value).
-    #[inline(always)]
-    pub(crate) fn value_place(&self) -> *const T {
-        self.value.with(|value| value.cast())
-    }
-
     /// Calls `f` with the links.
     ///
     /// # Safety
@@ -208,7 +178,7 @@ impl<T> Waiter<T> {
     /// held, or it is out and the caller is its future, or has just taken it out. `f` reaches no
     /// other reference to them.
     #[inline]
-    pub(crate) unsafe fn with_links<R>(&self, f: impl FnOnce(&mut Links<T>) -> R) -> R {
+    pub(crate) unsafe fn with_links<R>(&self, f: impl FnOnce(&mut Links) -> R) -> R {
         self.links.with_mut(|links| {
             // SAFETY: handed on: nobody else has a reference.
             let links = unsafe { &mut *links };
@@ -221,7 +191,7 @@ impl<T> Waiter<T> {
     ///
     /// # Safety
     /// The node is in no line, and the caller is its future.
-    pub(crate) unsafe fn fill(&self, filled: Links<T>) {
+    pub(crate) unsafe fn fill(&self, filled: Links) {
         self.links.with_mut(|links| {
             // SAFETY: handed on: nobody else knows the node.
             let links = unsafe { &mut *links };
@@ -266,5 +236,67 @@ impl<T> Waiter<T> {
     pub(crate) unsafe fn position(&self) -> u64 {
         // SAFETY: handed on.
         unsafe { self.with_links(|links| links.position) }
+    }
+}
+
+/// A node with a message: that of a send.
+#[repr(C)]
+pub(crate) struct SendWaiter<T> {
+    /// First, so that a pointer to the one is a pointer to the other.
+    waiter: Waiter,
+    value: UnsafeCell<MaybeUninit<T>>,
+}
+
+impl<T> SendWaiter<T> {
+    #[inline]
+    pub(crate) fn new(value: T) -> Self {
+        Self {
+            waiter: Waiter::new(),
+            value: UnsafeCell::new(MaybeUninit::new(value)),
+        }
+    }
+
+    /// The node, to be linked: the message can be reached by it, with [`value_of`](Self::value_of).
+    #[inline]
+    pub(crate) fn node(&self) -> NonNull<Waiter> {
+        NonNull::from(self).cast()
+    }
+
+    /// Where the message of a node is, to be moved out of there in one copy, under the rules of
+    /// [`take_value`](Self::take_value).
+    ///
+    /// # Safety
+    /// The node is alive, and comes from [`node`](Self::node) of a wait for a message of this type: it wants
+    /// [`Send`](Wants::Send), in a line of a channel of such messages.
+    #[inline(always)]
+    pub(crate) unsafe fn value_of(node: NonNull<Waiter>) -> *const T {
+        // SAFETY: handed on: the node is the beginning of one of these.
+        unsafe { node.cast::<Self>().as_ref() }.value_place()
+    }
+
+    /// Moves the message out.
+    ///
+    /// # Safety
+    /// The message is in the node, and the caller is the one whom the status allows to take it.
+    #[inline]
+    pub(crate) unsafe fn take_value(&self) -> T {
+        // SAFETY: handed on: it is there, and taken once.
+        unsafe { std::ptr::read(self.value_place()) }
+    }
+
+    /// Where the message is, to be moved out of there in one copy, under the rules of
+    /// [`take_value`](Self::take_value).
+    #[inline(always)]
+    pub(crate) fn value_place(&self) -> *const T {
+        self.value.with(|value| value.cast())
+    }
+}
+
+impl<T> std::ops::Deref for SendWaiter<T> {
+    type Target = Waiter;
+
+    #[inline(always)]
+    fn deref(&self) -> &Waiter {
+        &self.waiter
     }
 }

@@ -63,6 +63,19 @@ impl<'a, T, F: Flavor> Permit<'a, T, F> {
     #[inline]
     pub fn send(self, value: T) -> Result<(), SendError<T>> {
         let chan = self.chan;
+        let Some((position, wake)) = chan.gate.claim_with_permit_simply() else {
+            return self.send_slowly(value);
+        };
+        std::mem::forget(self);
+        // SAFETY: claimed just now, in exchange for the permit.
+        unsafe { chan.publish(position, wake, value) };
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn send_slowly(self, value: T) -> Result<(), SendError<T>> {
+        let chan = self.chan;
         match chan.gate.claim_with_permit() {
             Claim::Claimed { position, wake } => {
                 std::mem::forget(self);
@@ -132,6 +145,7 @@ impl<'a, T, F: Flavor> Permit<'a, T, F> {
 }
 
 impl<T, F: Flavor> Drop for Permit<'_, T, F> {
+    #[inline]
     fn drop(&mut self) {
         self.chan.return_permits(1);
     }

@@ -27,10 +27,10 @@ pub(crate) struct ChannelClosed;
 ///
 /// It knows no channel, so that borrowed and owned handles can hold it; its methods are given the same
 /// one each time.
-pub(crate) struct Reservation<T> {
+pub(crate) struct Reservation {
     stage: Cell<Stage>,
     count: u64,
-    waiter: Waiter<T>,
+    waiter: Waiter,
     watching: Watching,
     /// The line points to the waiter.
     _pinned: PhantomPinned,
@@ -46,13 +46,14 @@ pub(crate) enum Stage {
     Over,
 }
 
-impl<T> Reservation<T> {
+impl Reservation {
     /// For `count` permits, no more than the capacity.
+    #[inline]
     pub(crate) fn new(count: u64) -> Self {
         Self {
             stage: Cell::new(Stage::New),
             count,
-            waiter: Waiter::without_value(),
+            waiter: Waiter::new(),
             watching: Watching::new(),
             _pinned: PhantomPinned,
         }
@@ -79,7 +80,7 @@ impl<T> Reservation<T> {
     }
 
     /// The wait is over.
-    fn waited<F: Flavor>(
+    fn waited<T, F: Flavor>(
         &self,
         chan: &Chan<T, F>,
         output: Result<(), ChannelClosed>,
@@ -96,13 +97,15 @@ impl<T> Reservation<T> {
     /// The reservation is pinned, `chan` is the same each time, and [`cancel`](Self::cancel) is called
     /// before it goes.
     #[track_caller]
-    pub(crate) unsafe fn poll<F: Flavor>(
+    #[inline]
+    pub(crate) unsafe fn poll<T, F: Flavor>(
         &self,
         chan: &Arc<Chan<T, F>>,
         cx: &mut Context<'_>,
         name: &str,
     ) -> Poll<Result<(), ChannelClosed>> {
         match self.stage.get() {
+            Stage::New if self.claim_simply(chan) => self.over(Ok(())),
             // SAFETY: handed on; here and below.
             Stage::New => unsafe { self.poll_new(chan, cx) },
             // SAFETY: as above.
@@ -111,9 +114,23 @@ impl<T> Reservation<T> {
         }
     }
 
+    /// The short way.
+    #[inline(always)]
+    fn claim_simply<T, F: Flavor>(&self, chan: &Chan<T, F>) -> bool {
+        if !wake::spend_budget_at_hand(true) {
+            return false;
+        }
+        let claimed = chan.gate.claim_permits_simply(self.count, &chan.rx.head);
+        if !claimed {
+            wake::refund_budget();
+        }
+        claimed
+    }
+
     /// # Safety
     /// As [`poll`](Self::poll).
-    unsafe fn poll_new<F: Flavor>(
+    #[inline(never)]
+    unsafe fn poll_new<T, F: Flavor>(
         &self,
         chan: &Arc<Chan<T, F>>,
         cx: &mut Context<'_>,
@@ -167,7 +184,8 @@ impl<T> Reservation<T> {
 
     /// # Safety
     /// As [`poll`](Self::poll).
-    unsafe fn poll_waiting<F: Flavor>(
+    #[inline(never)]
+    unsafe fn poll_waiting<T, F: Flavor>(
         &self,
         chan: &Arc<Chan<T, F>>,
         cx: &mut Context<'_>,
@@ -198,12 +216,16 @@ impl<T> Reservation<T> {
         }
     }
 
-    /// The future goes before it was ready: leaves the line, and gives back what it has been granted.
-    #[cold]
-    pub(crate) fn cancel<F: Flavor>(&self, chan: &Chan<T, F>) {
-        if self.stage.replace(Stage::Over) != Stage::Waiting {
-            return;
+    /// The future goes: if that is before it was ready, it leaves the line, and gives back what it has been granted.
+    #[inline]
+    pub(crate) fn cancel<T, F: Flavor>(&self, chan: &Chan<T, F>) {
+        if self.stage.replace(Stage::Over) == Stage::Waiting {
+            self.cancel_waiting(chan);
         }
+    }
+
+    #[cold]
+    fn cancel_waiting<T, F: Flavor>(&self, chan: &Chan<T, F>) {
         self.watching.end(chan);
         let mut panics = FirstPanic::new();
         // SAFETY: this waiter, and it has entered the line.

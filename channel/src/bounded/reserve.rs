@@ -28,7 +28,7 @@ use crate::flavor::{Flavor, Mpsc};
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub struct Reserve<'a, T, F: Flavor = Mpsc> {
     sender: &'a Sender<T, F>,
-    reservation: Reservation<T>,
+    reservation: Reservation,
 }
 
 /// The future of [`Sender::reserve_many`].
@@ -41,7 +41,7 @@ pub struct Reserve<'a, T, F: Flavor = Mpsc> {
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub struct ReserveMany<'a, T, F: Flavor = Mpsc> {
     sender: &'a Sender<T, F>,
-    reservation: Reservation<T>,
+    reservation: Reservation,
 }
 
 /// The future of [`Sender::reserve_owned`].
@@ -55,7 +55,7 @@ pub struct ReserveMany<'a, T, F: Flavor = Mpsc> {
 pub struct ReserveOwned<T, F: Flavor = Mpsc> {
     /// Until it is ready.
     sender: Option<Sender<T, F>>,
-    reservation: Reservation<T>,
+    reservation: Reservation,
 }
 
 macro_rules! shared_traits {
@@ -86,6 +86,7 @@ shared_traits!(ReserveMany, '_);
 shared_traits!(ReserveOwned,);
 
 impl<'a, T, F: Flavor> Reserve<'a, T, F> {
+    #[inline]
     pub(super) fn new(sender: &'a Sender<T, F>) -> Self {
         Self {
             sender,
@@ -140,6 +141,7 @@ impl<T, F: Flavor> ReserveOwned<T, F> {
 impl<'a, T, F: Flavor> Future for Reserve<'a, T, F> {
     type Output = Result<Permit<'a, T, F>, SendError<()>>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.into_ref().get_ref();
         let chan = this.sender.chan();
@@ -202,6 +204,7 @@ impl<T, F: Flavor> Future for ReserveOwned<T, F> {
 }
 
 impl<T, F: Flavor> Drop for Reserve<'_, T, F> {
+    #[inline]
     fn drop(&mut self) {
         self.reservation.cancel(self.sender.chan());
     }

@@ -5,7 +5,6 @@ use std::fmt;
 use std::future::Future;
 use std::marker::PhantomPinned;
 use std::pin::Pin;
-use std::ptr::NonNull;
 use std::task::{Context, Poll};
 
 use wakerun::panics::FirstPanic;
@@ -18,7 +17,7 @@ use crate::flavor::{Flavor, Mpsc};
 use crate::gate::{Claim, Simply};
 use crate::parking::Entered;
 use crate::receivers::News;
-use crate::waiter::{Status, Waiter, Wants};
+use crate::waiter::{SendWaiter, Status, Wants};
 
 /// The future of [`Sender::send`].
 ///
@@ -38,7 +37,7 @@ use crate::waiter::{Status, Waiter, Wants};
 pub struct Send<'a, T, F: Flavor = Mpsc> {
     sender: &'a Sender<T, F>,
     stage: Cell<Stage>,
-    waiter: Waiter<T>,
+    waiter: SendWaiter<T>,
     /// The line points to the waiter.
     _pinned: PhantomPinned,
 }
@@ -69,7 +68,7 @@ impl<'a, T, F: Flavor> Send<'a, T, F> {
         Self {
             sender,
             stage: Cell::new(Stage::New),
-            waiter: Waiter::with_value(value),
+            waiter: SendWaiter::new(value),
             _pinned: PhantomPinned,
         }
     }
@@ -183,7 +182,7 @@ impl<'a, T, F: Flavor> Send<'a, T, F> {
     #[inline(never)]
     fn enter_line(&self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
         let chan = self.sender.chan();
-        let waiter = NonNull::from(&self.waiter);
+        let waiter = self.waiter.node();
         // Before the lock, since cloning a waker may be foreign code.
         let waker = wake::clone_waker(cx.waker());
         // From here on the waiter may be in the line, also if a foreign waker panics.
@@ -226,7 +225,7 @@ impl<'a, T, F: Flavor> Send<'a, T, F> {
             // SAFETY: a closed send keeps its message.
             Status::Closed => Poll::Ready(Err(SendError(unsafe { self.finish() }))),
             _ => {
-                let waiter = NonNull::from(&self.waiter);
+                let waiter = self.waiter.node();
                 // SAFETY: this future's waiter, and it has entered the line.
                 if unsafe { self.sender.chan().renew_waker(waiter, cx.waker(), false) } {
                     Poll::Pending
@@ -271,7 +270,7 @@ impl<T, F: Flavor> Send<'_, T, F> {
         let chan = self.sender.chan();
         let mut panics = FirstPanic::new();
         // SAFETY: this future's waiter, and it has entered the line.
-        match unsafe { chan.leave_line(NonNull::from(&self.waiter), &mut panics) } {
+        match unsafe { chan.leave_line(self.waiter.node(), &mut panics) } {
             // SAFETY: DONE says where the message was put.
             Status::Done => chan.withdraw(unsafe { self.waiter.position() }),
             Status::Linked | Status::Closed => {

@@ -23,7 +23,7 @@ use crate::flavor::{Flavor, Mpsc};
 pub struct SendMany<'a, T, F: Flavor = Mpsc> {
     sender: &'a Sender<T, F>,
     messages: &'a mut VecDeque<T>,
-    reservation: Reservation<T>,
+    reservation: Reservation,
 }
 
 // SAFETY: messages on their way, which `T: Send` allows to be anywhere; the waiter is reached by other

@@ -25,7 +25,7 @@ use crate::gate::Claim;
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub struct SendOr<'a, T, C, F: Flavor = Mpsc> {
     sender: &'a Sender<T, F>,
-    reservation: Reservation<T>,
+    reservation: Reservation,
     /// Until it is over.
     value: Option<T>,
     cancel: C,

@@ -306,9 +306,23 @@ impl<T, F: Flavor> Sender<T, F> {
     /// ```
     #[inline]
     pub fn try_reserve(&self) -> Result<Permit<'_, T, F>, TrySendError<()>> {
+        let chan = &*self.chan;
+        if !chan.gate.claim_permits_simply(1, &chan.rx.head) {
+            self.try_reserve_slowly()?;
+        }
+        // SAFETY: the permit was claimed just now.
+        Ok(unsafe { Permit::new(chan) })
+    }
+
+    /// Claims one permit.
+    #[inline(never)]
+    fn try_reserve_slowly(&self) -> Result<(), TrySendError<()>> {
+        let chan = &*self.chan;
+        if chan.gate.is_surely_full(1, &chan.rx.head) && !chan.has_due() {
+            return Err(TrySendError::Full(()));
+        }
         match self.try_claim_permits(1) {
-            // SAFETY: the permit was claimed just now.
-            Claim::Claimed { .. } => Ok(unsafe { Permit::new(&self.chan) }),
+            Claim::Claimed { .. } => Ok(()),
             Claim::Full => Err(TrySendError::Full(())),
             Claim::Closed => Err(TrySendError::Closed(())),
         }

@@ -21,7 +21,7 @@ use crate::receive::{defer_fence, may_have_ended, wait_until};
 use crate::receivers::{Counts, InHand, Room, Source, Taken};
 use crate::ring::{Found, Left, Message, Ring, Slots};
 use crate::serving::Served;
-use crate::waiter::{Status, Wants};
+use crate::waiter::{SendWaiter, Status, Wants};
 
 /// Where receivers are, and where they wait. What each receive needs comes first.
 #[repr(C)]
@@ -45,7 +45,7 @@ pub(crate) struct State<T> {
     simple_mask: u64,
     /// Messages that were taken when a foreign waker panicked: they are received next.
     stash: VecDeque<T>,
-    line: Line<()>,
+    line: Line,
 }
 
 impl<T> Receivers<T> {
@@ -106,7 +106,7 @@ impl<T> Source for Chan<T, Mpmc> {
         self.rx.side.state.lock()
     }
 
-    fn line(state: &mut State<T>) -> &mut Line<()> {
+    fn line(state: &mut State<T>) -> &mut Line {
         &mut state.line
     }
 
@@ -339,11 +339,7 @@ impl<T> Chan<T, Mpmc> {
 
     /// [`advance`](Self::advance) under the line's lock, too. What comes back is for [`recycle`](Self::recycle),
     /// without the lock.
-    pub(super) fn advance_in_line(
-        &self,
-        state: &mut State<T>,
-        line: &mut Line<T>,
-    ) -> Option<Left<T>> {
+    pub(super) fn advance_in_line(&self, state: &mut State<T>, line: &mut Line) -> Option<Left<T>> {
         if self.advance_within_slots(state) {
             return None;
         }
@@ -379,10 +375,10 @@ impl<T> Chan<T, Mpmc> {
         let (node, wants) = line.first()?;
         let mut taken = None;
         if wants == Wants::Send {
-            // SAFETY: linked, and alive until `take_out`.
-            let waiter = unsafe { node.as_ref() };
+            // SAFETY: linked, and alive until `take_out`; that of a send, in the line of this channel.
+            let place = unsafe { SendWaiter::<T>::value_of(node) };
             // SAFETY: a linked send's message is in its node, and leaves it here.
-            taken = Some(unsafe { waiter.take_value() });
+            taken = Some(unsafe { std::ptr::read(place) });
             // SAFETY: linked, and its message has been taken.
             unsafe { Self::take_out(&mut line, node, Status::Taken, &mut after.batch) };
         }

@@ -14,7 +14,7 @@ use wakerun::wake::{self, Batch, Place, PollWatch, Poller};
 use crate::closed::ClosedWaiters;
 use crate::line::Line;
 use crate::receivers::{Counts, InHand, News, Source, Taken};
-use crate::waiter::{Status, Waiter, Wants};
+use crate::waiter::{SendWaiter, Status, Waiter, Wants};
 
 pub(crate) struct Chan<T> {
     state: Lock<State<T>>,
@@ -26,8 +26,8 @@ pub(crate) struct Chan<T> {
 
 /// What the lock guards.
 pub(crate) struct State<T> {
-    senders: Line<T>,
-    receivers: Line<()>,
+    senders: Line,
+    receivers: Line,
     closed: bool,
     /// Messages that were taken when foreign code panicked: they are received next.
     stash: VecDeque<T>,
@@ -57,7 +57,7 @@ impl<T> Chan<T> {
     /// [`leave_senders`](Self::leave_senders) or a final status.
     pub(super) unsafe fn enter_senders(
         &self,
-        node: NonNull<Waiter<T>>,
+        node: NonNull<Waiter>,
         waker: Waker,
     ) -> Result<(), Waker> {
         let somebody_waits = {
@@ -79,7 +79,7 @@ impl<T> Chan<T> {
     ///
     /// # Safety
     /// The node is the caller's own and has entered this channel's line.
-    pub(super) unsafe fn renew_waker(&self, node: NonNull<Waiter<T>>, waker: &Waker) {
+    pub(super) unsafe fn renew_waker(&self, node: NonNull<Waiter>, waker: &Waker) {
         // Cloned outside the lock, since that may be foreign code.
         let new = wake::clone_waker(waker);
         let unneeded = {
@@ -100,7 +100,7 @@ impl<T> Chan<T> {
     ///
     /// # Safety
     /// The node is the caller's own and has entered this channel's line.
-    pub(super) unsafe fn leave_senders(&self, node: NonNull<Waiter<T>>) -> Option<Option<Waker>> {
+    pub(super) unsafe fn leave_senders(&self, node: NonNull<Waiter>) -> Option<Option<Waker>> {
         let mut state = self.state.lock();
         // SAFETY: the caller's own.
         if unsafe { node.as_ref() }.status() != Status::Linked {
@@ -160,7 +160,7 @@ impl<T> Source for Chan<T> {
         self.state.lock()
     }
 
-    fn line(state: &mut State<T>) -> &mut Line<()> {
+    fn line(state: &mut State<T>) -> &mut Line {
         &mut state.receivers
     }
 
@@ -185,10 +185,10 @@ impl<T> Source for Chan<T> {
                 Taken::Empty
             };
         };
-        // SAFETY: linked, hence alive until `finish`.
-        let waiter = unsafe { node.as_ref() };
+        // SAFETY: linked, hence alive until `finish`; that of a send, in the line of this channel.
+        let place = unsafe { SendWaiter::<T>::value_of(node) };
         // SAFETY: a linked send's message is in its node, and leaves it here.
-        let value = unsafe { waiter.take_value() };
+        let value = unsafe { std::ptr::read(place) };
         // SAFETY: linked.
         *after = unsafe { state.senders.remove(node) };
         // SAFETY: out of the line; the last touch.

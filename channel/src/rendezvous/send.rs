@@ -5,14 +5,13 @@ use std::fmt;
 use std::future::Future;
 use std::marker::PhantomPinned;
 use std::pin::Pin;
-use std::ptr::NonNull;
 use std::task::{Context, Poll};
 
 use wakerun::wake;
 
 use super::Sender;
 use crate::error::{SendError, SendTimeoutError};
-use crate::waiter::{Status, Waiter};
+use crate::waiter::{SendWaiter, Status};
 
 /// The future of [`Sender::send`].
 ///
@@ -26,7 +25,7 @@ use crate::waiter::{Status, Waiter};
 pub struct Send<'a, T> {
     sender: &'a Sender<T>,
     stage: Cell<Stage>,
-    waiter: Waiter<T>,
+    waiter: SendWaiter<T>,
     /// The line points to the waiter.
     _pinned: PhantomPinned,
 }
@@ -56,7 +55,7 @@ impl<'a, T> Send<'a, T> {
         Self {
             sender,
             stage: Cell::new(Stage::New),
-            waiter: Waiter::with_value(value),
+            waiter: SendWaiter::new(value),
             _pinned: PhantomPinned,
         }
     }
@@ -75,7 +74,7 @@ impl<'a, T> Send<'a, T> {
     /// Pinned.
     unsafe fn poll_pinned(&self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
         let chan = self.sender.chan();
-        let node = NonNull::from(&self.waiter);
+        let node = self.waiter.node();
         match self.stage.get() {
             Stage::New => {
                 // Before the lock, since cloning a waker may be foreign code.
@@ -123,7 +122,7 @@ impl<'a, T> Send<'a, T> {
 
     /// Takes the message back, unless it has been received.
     fn withdraw(&self) -> Option<T> {
-        let node = NonNull::from(&self.waiter);
+        let node = self.waiter.node();
         match self.stage.get() {
             // SAFETY: a new send's message is in its waiter.
             Stage::New => Some(unsafe { self.finish() }),

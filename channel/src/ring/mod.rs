@@ -225,12 +225,7 @@ impl<T> Ring<T> {
     /// As [`publish_from`](Self::publish_from).
     #[cold]
     #[inline(never)]
-    unsafe fn put_in_new_block(
-        blocks: &Blocks<T>,
-        position: u64,
-        deposited: bool,
-        from: *const T,
-    ) {
+    unsafe fn put_in_new_block(blocks: &Blocks<T>, position: u64, deposited: bool, from: *const T) {
         // SAFETY: claimed, and published below.
         let slots = unsafe { blocks.obtain(position) };
         // SAFETY: handed on.

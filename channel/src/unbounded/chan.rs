@@ -35,7 +35,7 @@ pub(crate) struct Chan<T> {
 /// What the receivers' lock guards. The queue needs none: it is looked at under the lock by those that
 /// begin to wait.
 pub(crate) struct State<T> {
-    line: Line<()>,
+    line: Line,
     /// Messages that were taken when foreign code panicked: they are received next.
     stash: VecDeque<T>,
 }
@@ -117,7 +117,7 @@ impl<T> Source for Chan<T> {
         self.state.lock()
     }
 
-    fn line(state: &mut State<T>) -> &mut Line<()> {
+    fn line(state: &mut State<T>) -> &mut Line {
         &mut state.line
     }
 
