@@ -1,11 +1,12 @@
 //! One worker: its queues, and the loop that takes tasks out of them.
 
 mod drive;
+mod measure;
 mod sleep;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crossbeam_utils::CachePadded;
 
@@ -15,41 +16,19 @@ use super::phase::Turns;
 use super::remote::Remote;
 use super::ring::Ring;
 use super::spread::Seen;
-use super::worth::{PAUSE, UNKNOWN_MEAN_NS, worth_a_worker, worth_many_wakes};
+use super::worth::{PAUSE, worth_a_worker, worth_many_wakes};
 use super::{Place, Shared, Tools};
 use crate::context::{self, PollGuard};
 use crate::driver::Wakes;
 use crate::task::header::Task;
 use crate::task::owned::Owner;
 use crate::task::state::{End, Start};
+use measure::Measure;
 
-/// Turns between two looks at the injector when polls are short. Prime, against resonance with
-/// loops of tasks; the number of the Go scheduler and of tokio.
-const INJECTOR_INTERVAL: u32 = 61;
-/// Turns between two looks before polls have been measured.
-const UNMEASURED_INTERVAL: u32 = 16;
-/// A task from outside waits about this long at most while the worker has work of its own.
-const INJECTOR_PATIENCE_NS: u32 = 1_000_000;
 /// Tasks that a worker takes from the injector at a time, at most.
 const INJECTOR_BATCH: usize = 64;
 /// Runs out of the next slot in a row before the ring gets its turn.
 const NEXT_IN_A_ROW: u32 = 3;
-/// Polls that are measured together; and, if they are short, between two readings of the clock.
-const POLLS_PER_READING: u32 = 32;
-/// Polls that are enough when nothing is known yet, or when they have taken long.
-const FEW_POLLS: u32 = 8;
-const LONG_MEASURE: Duration = Duration::from_millis(1);
-/// Polls before the first reading after a sleep; then twice as many each time.
-const FIRST_READING: u32 = 4;
-/// A sleep after which the polls of before say nothing about the next ones. Shorter ones are those of tasks that
-/// wait for each other.
-const LONG_SLEEP: Duration = Duration::from_millis(1);
-/// Time between two readings of the clock, if polls are long; and between two looks of a busy worker
-/// into the driver, which cost two microseconds each.
-const READING_PATIENCE_NS: u32 = 250_000;
-/// Clock readings between two times that a worker lets go of what its end-of-poll hooks keep.
-const READINGS_PER_CLEARING: u32 = 4096;
-
 /// The worker's side that only its own thread touches.
 pub(crate) struct Worker {
     shared: CountedShared,
@@ -63,19 +42,9 @@ pub(crate) struct Worker {
     pub(crate) hooks: HookSlots,
     turn: Cell<u32>,
     next_in_a_row: Cell<u32>,
-    injector_interval: Cell<u32>,
-    /// Polls until the clock is read, of how many.
-    until_reading: Cell<u32>,
-    reading_step: Cell<u32>,
-    /// Since when polls are measured, if they are; how many were counted, and the time of those before a sleep.
-    measured_from: Cell<Option<Instant>>,
-    measured: Cell<u32>,
-    measured_before: Cell<Duration>,
+    measure: Measure,
     /// When this worker last woke another one.
     last_notify: Cell<Option<Instant>>,
-    /// What the last measure gave.
-    last_mean: Cell<u32>,
-    readings: Cell<u32>,
     /// This worker's looks into the driver.
     looks: drive::Looks,
     searching: Cell<bool>,
@@ -105,15 +74,8 @@ impl Worker {
             hooks: HookSlots::new(),
             turn: Cell::new(0),
             next_in_a_row: Cell::new(0),
-            injector_interval: Cell::new(UNMEASURED_INTERVAL),
-            until_reading: Cell::new(FIRST_READING),
-            reading_step: Cell::new(FIRST_READING),
-            measured_from: Cell::new(None),
-            measured: Cell::new(0),
-            measured_before: Cell::new(Duration::ZERO),
+            measure: Measure::new(),
             last_notify: Cell::new(None),
-            last_mean: Cell::new(UNKNOWN_MEAN_NS),
-            readings: Cell::new(0),
             looks: drive::Looks::default(),
             searching: Cell::new(false),
             seen_spread: Seen::default(),
@@ -222,9 +184,7 @@ impl Worker {
         let before = Instant::now();
         self.last_notify.set(Some(before));
         self.shared.notify_one();
-        if let Some(start) = self.measured_from.get() {
-            self.measured_from.set(Some(start + before.elapsed()));
-        }
+        self.measure.leave_out(before);
     }
 
     /// Whether this worker's ring holds work for two.
@@ -252,7 +212,7 @@ impl Worker {
     /// The next task of this worker's own queues, or of the injector when its turn has come.
     pub(crate) fn next_task(&self) -> Option<Task> {
         let turn = self.turn.get() + 1;
-        if turn >= self.injector_interval.get() {
+        if turn >= self.measure.injector_interval() {
             self.turn.set(0);
             self.look_if_due();
             if let Ok(task) = self.shared.injector.pop() {
@@ -387,7 +347,7 @@ impl Worker {
     /// Tasks that run between two looks at what comes from outside; on a current-thread runtime, also
     /// at the main future's flag.
     pub(crate) fn patience(&self) -> u32 {
-        self.injector_interval.get()
+        self.measure.injector_interval()
     }
 
     /// Runs one task on a current-thread runtime, if there is one to run.
@@ -501,127 +461,6 @@ impl Worker {
         if task.release_completed(1) {
             self.turns.note_locked();
         }
-    }
-
-    /// Counts a poll, and reads the clock every now and then.
-    #[inline]
-    pub(crate) fn count_poll(&self) {
-        let left = self.until_reading.get() - 1;
-        self.until_reading.set(left);
-        if left == 0 {
-            self.read_clock();
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn read_clock(&self) {
-        let now = Instant::now();
-        self.look_at_spread(now, self.reading_step.get());
-        let mut step = self.reading_step.get() * 2;
-        if let Some(start) = self.measured_from.get() {
-            let polls = self.measured.get() + self.reading_step.get();
-            let time = self.measured_before.get() + (now - start);
-            let mean = time.as_nanos() / u128::from(polls);
-            let mean = u32::try_from(mean).unwrap_or(UNKNOWN_MEAN_NS - 1).max(1);
-            step = step.min(READING_PATIENCE_NS / mean).max(1);
-            if polls >= self.polls_wanted(time) {
-                // A worker that has lost its core for a while is no reason to split up tasks that talk: what counts
-                // as long has been so twice in a row.
-                let mean = mean.min(self.last_mean.replace(mean));
-                self.remote().set_mean_ns(mean);
-                let interval = (INJECTOR_PATIENCE_NS / mean).clamp(1, INJECTOR_INTERVAL);
-                self.injector_interval.set(interval);
-                self.measure_from(now);
-            } else {
-                self.measured.set(polls);
-            }
-        } else {
-            self.measure_from(now);
-        }
-        // No further than the end of the measure.
-        let step = step.min(POLLS_PER_READING - self.measured.get());
-        self.reading_step.set(step);
-        self.until_reading.set(step);
-        if self.is_look_due(now) {
-            // The look itself is made between two tasks.
-            self.turn.set(self.injector_interval.get());
-        }
-        let readings = self.readings.get() + 1;
-        if readings < READINGS_PER_CLEARING {
-            self.readings.set(readings);
-        } else {
-            self.readings.set(0);
-            self.hooks.clear();
-        }
-    }
-
-    /// Looks what comes of sharing out short queues, or tries it.
-    fn look_at_spread(&self, now: Instant, polls: u32) {
-        let idle = self.shared.idle.relaxed();
-        let queued = || match idle.parked() {
-            0 => 0,
-            _ => self.ring.len(),
-        };
-        if self
-            .seen_spread
-            .look(&self.shared.spread, now, polls, queued)
-        {
-            self.notify_one();
-        }
-    }
-
-    /// How many polls make a measure, if they have taken that time.
-    fn polls_wanted(&self, time: Duration) -> u32 {
-        let few = self.remote().mean_ns() == UNKNOWN_MEAN_NS || time >= LONG_MEASURE;
-        if few { FEW_POLLS } else { POLLS_PER_READING }
-    }
-
-    /// Begins a measure.
-    fn measure_from(&self, now: Instant) {
-        self.measured_from.set(Some(now));
-        self.measured.set(0);
-        self.measured_before.set(Duration::ZERO);
-    }
-
-    /// A sleep begins: its time is not that of polls.
-    fn pause_measure(&self, now: Instant) {
-        if let Some(start) = self.measured_from.take() {
-            let time = self.measured_before.get() + (now - start);
-            self.measured_before.set(time);
-            let polls = self.reading_step.get() - self.until_reading.get();
-            self.measured.set(self.measured.get() + polls);
-        }
-    }
-
-    /// A sleep that began then is over. After a short one the measure goes on, and the mean holds: tasks that talk
-    /// to each other over two workers sleep again and again, and if that made their polls count as unknown, they
-    /// would be worth two workers for ever.
-    fn resume_measure(&self, slept_from: Instant, now: Instant) {
-        if now - slept_from >= LONG_SLEEP {
-            self.forget_mean();
-            return;
-        }
-        self.measured_from.set(Some(now));
-        // No further than the end of the measure, to which it comes over many sleeps, too.
-        let left = self
-            .polls_wanted(Duration::ZERO)
-            .saturating_sub(self.measured.get());
-        let step = left.clamp(1, FIRST_READING);
-        self.reading_step.set(step);
-        self.until_reading.set(step);
-    }
-
-    /// Forgets what was measured: the next polls may be of another kind.
-    fn forget_mean(&self) {
-        self.measured_from.set(None);
-        self.measured.set(0);
-        self.measured_before.set(Duration::ZERO);
-        self.until_reading.set(FIRST_READING);
-        self.reading_step.set(FIRST_READING);
-        self.injector_interval.set(UNMEASURED_INTERVAL);
-        self.last_mean.set(UNKNOWN_MEAN_NS);
-        self.remote().set_mean_ns(UNKNOWN_MEAN_NS);
     }
 
     // ---- leaving

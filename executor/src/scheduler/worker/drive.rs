@@ -22,7 +22,8 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use super::{READING_PATIENCE_NS, Worker};
+use super::Worker;
+use super::measure::READING_PATIENCE_NS;
 use crate::driver::{Hold, Turn};
 
 /// A worker's looks into the driver while it runs tasks.
