@@ -179,7 +179,7 @@ fn worker() -> (Ring, Turns, Arc<Queues>) {
         next: NextSlot::new(),
         stealer: ring.stealer(),
     };
-    (ring, Turns::default(), Arc::new(queues))
+    (ring, Turns::new(false), Arc::new(queues))
 }
 
 /// So many new tasks, of which the model has the queue entries.
@@ -225,9 +225,13 @@ fn steal(from: &Queues, rescue: bool) -> Vec<Task> {
 
 /// The owner's end of a poll, and what it takes after it.
 fn take_all(owner: &Ring, turns: &Turns, queues: &Queues) -> Vec<Task> {
-    turns.end(&queues.phase);
-    // In place of the exchange of a task's state; under loom it is no fence, which the note makes.
-    turns.note_locked();
+    // In place of the exchange of a task's state; under loom it is no fence, which `end_by` makes.
+    turns.end_by(&queues.phase, || ());
+    take_after_poll(owner, turns, queues)
+}
+
+/// What the owner takes after a poll.
+fn take_after_poll(owner: &Ring, turns: &Turns, queues: &Queues) -> Vec<Task> {
     let alone = || turns.alone(&queues.phase);
     let mut got: Vec<_> = queues.next.take(alone()).into_iter().collect();
     got.extend(std::iter::from_fn(|| owner.pop(alone())));
@@ -236,7 +240,7 @@ fn take_all(owner: &Ring, turns: &Turns, queues: &Queues) -> Vec<Task> {
 
 #[test]
 fn owner_and_thief_do_not_both_get_a_task() {
-    for rescue in [false, true] {
+    for (rescue, exchange) in [(false, false), (true, false), (true, true)] {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = builder.preemption_bound.or(Some(3));
         builder.check(move || {
@@ -249,7 +253,12 @@ fn owner_and_thief_do_not_both_get_a_task() {
             };
             assert!(queues.next.put(new.remove(0)).is_none());
             owner.extend(new.drain(..));
-            let mut came = take_all(&owner, &turns, &queues);
+            let mut came = if exchange {
+                turns.end_alone(&queues.phase, false);
+                take_after_poll(&owner, &turns, &queues)
+            } else {
+                take_all(&owner, &turns, &queues)
+            };
             came.extend(thief.join().unwrap());
             each_came_once(came, 3);
         });

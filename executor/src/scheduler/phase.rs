@@ -17,8 +17,9 @@
 //! poll which is over is no danger: whatever the owner took without an exchange is behind it by then, and the end
 //! of that later poll is ordered against the thief in the same way.
 //!
-//! The owner's fence is the locked instruction by which the task's state leaves RUNNING. Where there was none, it
-//! takes its next task with an exchange.
+//! The owner's fence is the locked instruction by which the task goes idle, or an exchange of `polls` itself where the
+//! task is queued again. Where there was none, it takes its next task with an exchange. A lone worker has no thieves,
+//! and needs none of that.
 //!
 //! Wakers of others and destructors of primitives that the worker runs between two polls may take long, and what is
 //! queued must not wait for them: each counts as a poll ([`Worker::foreign`](super::Worker::foreign)), after which
@@ -74,6 +75,13 @@ impl Phase {
         self.polls.store(polls.wrapping_add(1), Ordering::Release);
     }
 
+    /// As [`advance`](Self::advance), by a locked instruction.
+    #[inline]
+    fn advance_by_exchange(&self) {
+        let polls = self.polls.load(Ordering::Relaxed);
+        self.polls.swap(polls.wrapping_add(1), Ordering::Release);
+    }
+
     /// A thief announces itself. `None`: the owner is not inside a poll, and nothing may be taken.
     pub(crate) fn visit(&self) -> Option<Visit<'_>> {
         self.thieves.fetch_add(1, Ordering::Relaxed);
@@ -98,13 +106,23 @@ impl Drop for Visit<'_> {
 }
 
 /// The owner's side: only its thread calls it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Turns {
-    /// A full fence has been made since the last poll ended.
+    /// A full fence has been made since the last poll ended, or nobody steals.
     fenced: Cell<bool>,
+    /// There is no other worker.
+    lone: bool,
 }
 
 impl Turns {
+    /// For the owner; `lone`: it has no thieves.
+    pub(crate) fn new(lone: bool) -> Self {
+        Self {
+            fenced: Cell::new(false),
+            lone,
+        }
+    }
+
     #[inline]
     pub(crate) fn begin(&self, phase: &Phase) {
         phase.advance();
@@ -115,6 +133,27 @@ impl Turns {
     pub(crate) fn end(&self, phase: &Phase) {
         self.fenced.set(false);
         phase.advance();
+    }
+
+    /// The poll is over, and `locked` executes a locked instruction.
+    #[inline]
+    pub(crate) fn end_by<R>(&self, phase: &Phase, locked: impl FnOnce() -> R) -> R {
+        phase.advance();
+        let result = locked();
+        self.note_locked();
+        result
+    }
+
+    /// The poll is over, and no other locked instruction comes. `wanted`: somebody else needs the full fence.
+    #[inline]
+    pub(crate) fn end_alone(&self, phase: &Phase, wanted: bool) {
+        if self.lone && !wanted {
+            phase.advance();
+            self.fenced.set(true);
+        } else {
+            phase.advance_by_exchange();
+            self.note_locked();
+        }
     }
 
     /// Something other than a task has been polled, and no fence made since.

@@ -70,7 +70,7 @@ impl Worker {
             index,
             ring: tools.ring,
             owned: tools.owned,
-            turns: Turns::default(),
+            turns: Turns::new(workers == 1),
             hooks: HookSlots::new(),
             turn: Cell::new(0),
             next_in_a_row: Cell::new(0),
@@ -364,7 +364,7 @@ impl Worker {
     pub(crate) fn run_task(&self, task: Task) {
         let header = task.header();
         let phase = &self.remote().phase;
-        let over = match header.state.start_on_worker() {
+        let over = match header.state.start() {
             Start::Stale => return,
             Start::Poll => {
                 self.turns.begin(phase);
@@ -373,7 +373,7 @@ impl Worker {
                     self.seen_spread.count_wanderer();
                 }
                 header.advance_epoch();
-                // SAFETY: `start` gave this thread RUNNING.
+                // SAFETY: `start` made this thread the poller.
                 let over = unsafe { (header.vtable.poll)(task.as_ptr()) };
                 header.advance_epoch();
                 drop(poll);
@@ -389,18 +389,20 @@ impl Worker {
             }
         };
         let again = context::take_again();
-        // SAFETY: RUNNING is given back below.
+        // SAFETY: this thread is the poller until `finish` or the end below.
         unsafe { header.poll_over(over) };
         if over {
             self.finish(task);
+            self.end_poll();
         } else {
-            self.turns.end(phase);
+            let deferred = context::take_deferred();
             let end = if again {
-                header.state.end_again()
+                // The word says already that the task is queued.
+                self.turns.end_alone(phase, !deferred.is_null());
+                End::Requeue
             } else {
-                header.state.end_pending()
+                self.turns.end_by(phase, || header.state.end_pending())
             };
-            self.turns.note_locked();
             match end {
                 End::Idle => {
                     // The reference is in the task's stock.
@@ -408,8 +410,11 @@ impl Worker {
                 }
                 End::Requeue => self.push(task, Place::Tail),
             }
+            if !deferred.is_null() {
+                // Behind the fence that either end has made.
+                self.hooks.run(deferred);
+            }
         }
-        self.end_poll();
         self.count_poll();
     }
 
@@ -437,8 +442,7 @@ impl Worker {
     }
 
     /// Does what the poll that is over has left to be done.
-    #[inline]
-    pub(crate) fn end_poll(&self) {
+    fn end_poll(&self) {
         let deferred = context::take_deferred();
         if !deferred.is_null() {
             self.turns.fence();
