@@ -34,9 +34,10 @@
 use crate::lock::Lock;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 
-const SEARCHING: u64 = 1;
-const PARKED: u64 = 1 << 20;
-const WATCHED: u64 = 1 << 40;
+const PARKED: u64 = 1;
+const WATCHED: u64 = 1 << 20;
+/// On top, so that one comparison tells whether none searches.
+const SEARCHING: u64 = 1 << 40;
 const COUNT: u64 = (1 << 20) - 1;
 const NOBODY: usize = usize::MAX;
 
@@ -46,11 +47,18 @@ pub(crate) struct Snapshot(u64);
 
 impl Snapshot {
     pub(crate) fn searching(self) -> usize {
-        (self.0 & COUNT) as usize
+        (self.0 / SEARCHING) as usize
     }
 
     pub(crate) fn parked(self) -> usize {
-        ((self.0 / PARKED) & COUNT) as usize
+        (self.0 & COUNT) as usize
+    }
+
+    /// Whether there is no sleeper, or a searcher: no worker is to be woken.
+    #[inline]
+    pub(crate) fn all_work_or_some_search(self) -> bool {
+        // A watcher is a sleeper, so this is 0 in the first case only.
+        self.0.wrapping_sub(1) >= SEARCHING - 1
     }
 
     /// Whether a parked worker looks at the others every millisecond.

@@ -82,6 +82,12 @@ impl Phase {
         self.polls.swap(polls.wrapping_add(1), Ordering::Release);
     }
 
+    /// Comes as a thief and stays, so that the owner takes no task any more without looking up.
+    pub(crate) fn disturb(&self) {
+        // Release pairs with the Acquire in `Turns::alone`: what the owner is to see.
+        self.thieves.fetch_add(1, Ordering::Release);
+    }
+
     /// A thief announces itself. `None`: the owner is not inside a poll, and nothing may be taken.
     pub(crate) fn visit(&self) -> Option<Visit<'_>> {
         self.thieves.fetch_add(1, Ordering::Relaxed);

@@ -104,10 +104,11 @@ impl Ring {
     /// Adds a task. It comes back if the ring is full.
     #[inline]
     pub(crate) fn push(&self, task: Task) -> Result<(), Task> {
-        if self.spare() == 0 {
+        let tail = self.tail();
+        // Acquire as in `spare`.
+        if tail.wrapping_sub(self.0.head.load(Ordering::Acquire)) == RING {
             return Err(task);
         }
-        let tail = self.tail();
         self.put(tail, task);
         self.publish(tail.wrapping_add(1));
         Ok(())

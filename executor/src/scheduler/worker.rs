@@ -40,8 +40,9 @@ pub(crate) struct Worker {
     /// This worker's shelf in the list of tasks.
     owned: Owner,
     pub(crate) hooks: HookSlots,
-    turn: Cell<u32>,
     next_in_a_row: Cell<u32>,
+    /// It is time to look at what comes from outside, before the next task.
+    look_outside: Cell<bool>,
     measure: Measure,
     /// When this worker last woke another one.
     last_notify: Cell<Option<Instant>>,
@@ -72,8 +73,8 @@ impl Worker {
             owned: tools.owned,
             turns: Turns::new(workers == 1),
             hooks: HookSlots::new(),
-            turn: Cell::new(0),
             next_in_a_row: Cell::new(0),
+            look_outside: Cell::new(false),
             measure: Measure::new(),
             last_notify: Cell::new(None),
             looks: drive::Looks::default(),
@@ -167,11 +168,16 @@ impl Worker {
     /// Draws in another worker if the queued work is worth it, or if nobody is on watch.
     #[inline]
     fn consider_notify(&self, worth_it: bool) {
-        let idle = self.shared.idle.relaxed();
-        if idle.parked() == 0 || idle.searching() > 0 {
+        if self.shared.idle.relaxed().all_work_or_some_search() {
             return;
         }
-        if worth_it || !idle.watched() || self.worth_helping() {
+        self.consider_sleepers(worth_it);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn consider_sleepers(&self, worth_it: bool) {
+        if worth_it || !self.shared.idle.relaxed().watched() || self.worth_helping() {
             self.notify_one();
         }
     }
@@ -209,26 +215,45 @@ impl Worker {
 
     // ---- taking tasks out
 
-    /// The next task of this worker's own queues, or of the injector when its turn has come.
-    pub(crate) fn next_task(&self) -> Option<Task> {
-        let turn = self.turn.get() + 1;
-        if turn >= self.measure.injector_interval() {
-            self.turn.set(0);
+    /// The next task: of this worker's own queues, or one from outside when it is time to look there.
+    fn next_task(&self) -> Option<Task> {
+        if self.look_outside.take() {
             self.look_if_due();
             if let Ok(task) = self.shared.injector.pop() {
                 return Some(task);
             }
-        } else {
-            self.turn.set(turn);
         }
-        let remote = self.remote();
-        let (next, alone) = (&remote.next, self.turns.alone(&remote.phase));
-        if self.next_in_a_row.get() < NEXT_IN_A_ROW {
-            if let Some(task) = next.take(alone) {
-                self.next_in_a_row.set(self.next_in_a_row.get() + 1);
+        self.next_own()
+    }
+
+    /// The next task of the own queues.
+    #[inline(always)]
+    fn next_own(&self) -> Option<Task> {
+        if self.turns.alone(&self.remote().phase) {
+            self.take_own(true)
+        } else {
+            self.next_beside_others()
+        }
+    }
+
+    /// [`next_own`](Self::next_own) where there is a thief; or the shutdown, which comes as one.
+    #[cold]
+    #[inline(never)]
+    fn next_beside_others(&self) -> Option<Task> {
+        if self.shared.is_shut_down() {
+            return None;
+        }
+        self.take_own(false)
+    }
+
+    #[inline(always)]
+    fn take_own(&self, alone: bool) -> Option<Task> {
+        if let Some(task) = self.remote().next.take(alone) {
+            let in_a_row = self.next_in_a_row.get();
+            if in_a_row < NEXT_IN_A_ROW {
+                self.next_in_a_row.set(in_a_row + 1);
                 return Some(task);
             }
-        } else if let Some(task) = next.take(alone) {
             // Three in a row are two tasks that talk to each other; the others are served first.
             self.push_ring(task);
         }
@@ -335,33 +360,38 @@ impl Worker {
                 self.stop_searching();
             }
             if let Some(task) = own.or_else(|| self.search()) {
-                self.run_task(task);
+                self.run_from(task);
             } else if let Some(task) = self.park() {
                 self.stop_searching();
-                self.run_task(task);
+                self.run_from(task);
             }
         }
         self.stop_searching();
     }
 
-    /// Tasks that run between two looks at what comes from outside; on a current-thread runtime, also
-    /// at the main future's flag.
-    pub(crate) fn patience(&self) -> u32 {
-        self.measure.injector_interval()
+    /// Runs tasks on a current-thread runtime, if there are any, until it is time to look at the main future, too.
+    pub(crate) fn run_some(&self) -> bool {
+        let first = self.next_task().or_else(|| self.take_injected());
+        let found = first.is_some();
+        first.into_iter().for_each(|task| self.run_from(task));
+        found
     }
 
-    /// Runs one task on a current-thread runtime, if there is one to run.
-    pub(crate) fn run_one(&self) -> bool {
-        let Some(task) = self.next_task().or_else(|| self.take_injected()) else {
-            return false;
-        };
-        self.run_task(task);
-        true
+    /// Runs a task, and then those of the own queues until they are empty, or it is time to look elsewhere.
+    fn run_from(&self, first: Task) {
+        let mut next = Some(first);
+        while let Some(task) = next {
+            self.run_task(task);
+            if self.count_poll() {
+                return;
+            }
+            next = self.next_own();
+        }
     }
 
     /// Turns a queue entry into a poll.
-    #[inline]
-    pub(crate) fn run_task(&self, task: Task) {
+    #[inline(always)]
+    fn run_task(&self, task: Task) {
         let header = task.header();
         let phase = &self.remote().phase;
         let over = match header.state.start() {
@@ -415,7 +445,6 @@ impl Worker {
                 self.hooks.run(deferred);
             }
         }
-        self.count_poll();
     }
 
     /// Runs foreign code between two polls, or inside one. It may take long, so thieves may come as in a poll.

@@ -81,14 +81,19 @@ impl<F: Future> Cell<F> {
                 })
             })
         }));
-        let output = match polled {
-            Ok(Poll::Pending) => return false,
-            Ok(Poll::Ready(output)) => Ok(output),
-            Err(payload) => Err(JoinError::panicked(cell.header.id, payload)),
-        };
-        // SAFETY: this thread is still the poller.
-        unsafe { cell.replace(output) };
-        true
+        match polled {
+            Ok(Poll::Pending) => false,
+            Ok(Poll::Ready(output)) => {
+                // SAFETY: this thread is still the poller.
+                unsafe { cell.replace(Ok(output)) };
+                true
+            }
+            Err(payload) => {
+                // SAFETY: as above.
+                unsafe { cell.replace(Err(JoinError::panicked(cell.header.id, payload))) };
+                true
+            }
+        }
     }
 
     /// # Safety
@@ -105,6 +110,8 @@ impl<F: Future> Cell<F> {
     ///
     /// # Safety
     /// The caller is the poller, or has claimed the task.
+    // Not inlined: a poll that is not the last one needs none of the registers.
+    #[inline(never)]
     unsafe fn replace(&self, output: Result<F::Output, JoinError>) {
         let dropped = self.stage.with_mut(|stage| {
             // SAFETY: the caller is the only one to touch the stage. The old stage is

@@ -106,7 +106,7 @@ impl Header {
     pub(crate) fn set_home(&self, worker: usize) -> bool {
         let home = self.worker.load(Ordering::Relaxed);
         // A load is cheaper than making the line dirty.
-        if home as usize == worker {
+        if home == worker as u32 {
             return false;
         }
         self.worker.store(worker as u32, Ordering::Relaxed);

@@ -10,15 +10,9 @@ use std::time::{Duration, Instant};
 use super::Worker;
 use crate::scheduler::worth::UNKNOWN_MEAN_NS;
 
-/// Turns between two looks at the injector when polls are short. Prime, against resonance with
-/// loops of tasks; the number of the Go scheduler and of tokio.
-const INJECTOR_INTERVAL: u32 = 61;
-/// Turns between two looks before polls have been measured.
-const UNMEASURED_INTERVAL: u32 = 16;
-/// A task from outside waits about this long at most while the worker has work of its own.
-const INJECTOR_PATIENCE_NS: u32 = 1_000_000;
-/// Polls that are measured together; and, if they are short, between two readings of the clock.
-const POLLS_PER_READING: u32 = 32;
+/// Polls that are measured together; and, if they are short, between two readings of the clock, and two looks at what
+/// comes from outside. Prime, against resonance with loops of tasks.
+const POLLS_PER_READING: u32 = 31;
 /// Polls that are enough when nothing is known yet, or when they have taken long.
 const FEW_POLLS: u32 = 8;
 const LONG_MEASURE: Duration = Duration::from_millis(1);
@@ -27,15 +21,15 @@ const FIRST_READING: u32 = 4;
 /// A sleep after which the polls of before say nothing about the next ones. Shorter ones are those of tasks that
 /// wait for each other.
 const LONG_SLEEP: Duration = Duration::from_millis(1);
-/// Time between two readings of the clock, if polls are long; and between two looks of a busy worker
-/// into the driver, which cost two microseconds each.
+/// Time between two readings of the clock, if polls are long: a task from outside waits about this long at most while
+/// the worker has work of its own. And the time between two looks of a busy worker into the driver, which cost two
+/// microseconds each.
 pub(super) const READING_PATIENCE_NS: u32 = 250_000;
 /// Clock readings between two times that a worker lets go of what its end-of-poll hooks keep.
 const READINGS_PER_CLEARING: u32 = 4096;
 
 /// A worker's measure of its polls.
 pub(super) struct Measure {
-    injector_interval: Cell<u32>,
     /// Polls until the clock is read, of how many.
     until_reading: Cell<u32>,
     step: Cell<u32>,
@@ -51,7 +45,6 @@ pub(super) struct Measure {
 impl Measure {
     pub(super) fn new() -> Self {
         Self {
-            injector_interval: Cell::new(UNMEASURED_INTERVAL),
             until_reading: Cell::new(FIRST_READING),
             step: Cell::new(FIRST_READING),
             since: Cell::new(None),
@@ -60,12 +53,6 @@ impl Measure {
             last_mean: Cell::new(UNKNOWN_MEAN_NS),
             readings: Cell::new(0),
         }
-    }
-
-    /// Turns between two looks at the injector.
-    #[inline]
-    pub(super) fn injector_interval(&self) -> u32 {
-        self.injector_interval.get()
     }
 
     /// Leaves the time since then out of the measure.
@@ -77,14 +64,16 @@ impl Measure {
 }
 
 impl Worker {
-    /// Counts a poll, and reads the clock every now and then.
-    #[inline]
-    pub(crate) fn count_poll(&self) {
+    /// Counts a poll, and reads the clock every now and then. `true`: it did, and it is time to look at what comes from
+    /// outside, too.
+    #[inline(always)]
+    pub(crate) fn count_poll(&self) -> bool {
         let left = self.measure.until_reading.get() - 1;
         self.measure.until_reading.set(left);
         if left == 0 {
             self.read_clock();
         }
+        left == 0
     }
 
     #[cold]
@@ -104,8 +93,6 @@ impl Worker {
                 // as long has been so twice in a row.
                 let mean = mean.min(self.measure.last_mean.replace(mean));
                 self.remote().set_mean_ns(mean);
-                let interval = (INJECTOR_PATIENCE_NS / mean).clamp(1, INJECTOR_INTERVAL);
-                self.measure.injector_interval.set(interval);
                 self.measure_from(now);
             } else {
                 self.measure.polls.set(polls);
@@ -117,10 +104,9 @@ impl Worker {
         let step = step.min(POLLS_PER_READING - self.measure.polls.get());
         self.measure.step.set(step);
         self.measure.until_reading.set(step);
-        if self.is_look_due(now) {
-            // The look itself is made between two tasks.
-            self.turn.set(self.measure.injector_interval.get());
-        }
+        // Both looks are made between two tasks.
+        self.note_due_look(now);
+        self.look_outside.set(true);
         let readings = self.measure.readings.get() + 1;
         if readings < READINGS_PER_CLEARING {
             self.measure.readings.set(readings);
@@ -193,7 +179,6 @@ impl Worker {
         self.measure.before.set(Duration::ZERO);
         self.measure.until_reading.set(FIRST_READING);
         self.measure.step.set(FIRST_READING);
-        self.measure.injector_interval.set(UNMEASURED_INTERVAL);
         self.measure.last_mean.set(UNKNOWN_MEAN_NS);
         self.remote().set_mean_ns(UNKNOWN_MEAN_NS);
     }
