@@ -36,7 +36,7 @@ use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 
 const PARKED: u64 = 1;
 const WATCHED: u64 = 1 << 20;
-/// On top, so that one comparison tells whether none searches.
+/// On top, so that one shift tells whether any searches.
 const SEARCHING: u64 = 1 << 40;
 const COUNT: u64 = (1 << 20) - 1;
 const NOBODY: usize = usize::MAX;
@@ -54,11 +54,11 @@ impl Snapshot {
         (self.0 & COUNT) as usize
     }
 
-    /// Whether there is no sleeper, or a searcher: no worker is to be woken.
+    /// A quick look: `false` if all workers run, or some sleep and another one searches, so that none is to be woken.
     #[inline]
-    pub(crate) fn all_work_or_some_search(self) -> bool {
-        // A watcher is a sleeper, so this is 0 in the first case only.
-        self.0.wrapping_sub(1) >= SEARCHING - 1
+    pub(crate) fn may_want_a_wake(self) -> bool {
+        // A watcher is a sleeper, so the word is 0 without any of them.
+        self.0.wrapping_sub(1) < SEARCHING
     }
 
     /// Whether a parked worker looks at the others every millisecond.

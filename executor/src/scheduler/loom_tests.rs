@@ -254,7 +254,7 @@ fn owner_and_thief_do_not_both_get_a_task() {
             assert!(queues.next.put(new.remove(0)).is_none());
             owner.extend(new.drain(..));
             let mut came = if exchange {
-                turns.end_alone(&queues.phase, false);
+                turns.end(&queues.phase, false);
                 take_after_poll(&owner, &turns, &queues)
             } else {
                 take_all(&owner, &turns, &queues)
@@ -279,8 +279,7 @@ fn a_thief_that_stays_over_the_end_of_a_poll_meets_the_next_one() {
             let queues = queues.clone();
             thread::spawn(move || steal(&queues, false))
         };
-        turns.end(&queues.phase);
-        turns.note_locked();
+        turns.end_by(&queues.phase, || ());
         let mut came = Vec::new();
         came.extend(owner.pop(turns.alone(&queues.phase)));
         turns.begin(&queues.phase);
@@ -342,7 +341,7 @@ fn a_full_ring_is_halved_beside_a_thief() {
 }
 
 #[test]
-fn a_thief_that_comes_while_foreign_code_runs_between_polls_is_met_with_exchanges() {
+fn a_thief_that_comes_while_foreign_code_runs_between_polls_is_met() {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = builder.preemption_bound.or(Some(3));
     builder.check(move || {
@@ -354,12 +353,11 @@ fn a_thief_that_comes_while_foreign_code_runs_between_polls_is_met_with_exchange
             let queues = queues.clone();
             thread::spawn(move || steal(&queues, true))
         };
-        turns.end(&queues.phase);
-        turns.note_locked();
+        turns.end_by(&queues.phase, || ());
         // As `Worker::foreign` does; what is woken is queued.
         turns.begin(&queues.phase);
         assert!(queues.next.put(new.remove(0)).is_none());
-        turns.end(&queues.phase);
+        turns.end(&queues.phase, false);
         let alone = || turns.alone(&queues.phase);
         let mut came: Vec<_> = queues.next.take(alone()).into_iter().collect();
         came.extend(std::iter::from_fn(|| owner.pop(alone())));

@@ -17,17 +17,13 @@
 //! poll which is over is no danger: whatever the owner took without an exchange is behind it by then, and the end
 //! of that later poll is ordered against the thief in the same way.
 //!
-//! The owner's fence is the locked instruction by which the task goes idle, or an exchange of `polls` itself where the
-//! task is queued again. Where there was none, it takes its next task with an exchange. A lone worker has no thieves,
-//! and needs none of that.
+//! The owner's fence is the locked instruction by which the task goes idle, or an exchange of `polls` itself where
+//! there is none, as where the task is queued again. A lone worker has no thieves, and needs none of that.
 //!
 //! Wakers of others and destructors of primitives that the worker runs between two polls may take long, and what is
-//! queued must not wait for them: each counts as a poll ([`Worker::foreign`](super::Worker::foreign)), after which
-//! the owner has made no fence.
+//! queued must not wait for them: each counts as a poll ([`Worker::foreign`](super::Worker::foreign)).
 //!
 //! The model is in `loom_tests.rs`.
-
-use std::cell::Cell;
 
 use crate::sync::atomic::{AtomicU32, Ordering, fence};
 use crate::sync::{fence_after_locked, spin_loop};
@@ -75,11 +71,19 @@ impl Phase {
         self.polls.store(polls.wrapping_add(1), Ordering::Release);
     }
 
-    /// As [`advance`](Self::advance), by a locked instruction.
+    /// As [`advance`](Self::advance), with a full fence behind it.
     #[inline]
-    fn advance_by_exchange(&self) {
+    fn advance_and_fence(&self) {
         let polls = self.polls.load(Ordering::Relaxed);
         self.polls.swap(polls.wrapping_add(1), Ordering::Release);
+        fence_after_locked();
+    }
+
+    /// The owner makes a full fence: by an exchange, which costs less than the instruction for it.
+    #[inline]
+    pub(crate) fn fence(&self) {
+        self.polls.swap(self.polls(), Ordering::Release);
+        fence_after_locked();
     }
 
     /// Comes as a thief and stays, so that the owner takes no task any more without looking up.
@@ -114,8 +118,6 @@ impl Drop for Visit<'_> {
 /// The owner's side: only its thread calls it.
 #[derive(Debug)]
 pub(crate) struct Turns {
-    /// A full fence has been made since the last poll ended, or nobody steals.
-    fenced: Cell<bool>,
     /// There is no other worker.
     lone: bool,
 }
@@ -123,10 +125,7 @@ pub(crate) struct Turns {
 impl Turns {
     /// For the owner; `lone`: it has no thieves.
     pub(crate) fn new(lone: bool) -> Self {
-        Self {
-            fenced: Cell::new(false),
-            lone,
-        }
+        Self { lone }
     }
 
     #[inline]
@@ -134,59 +133,47 @@ impl Turns {
         phase.advance();
     }
 
-    /// The poll is over, with all foreign code that belongs to it.
-    #[inline]
-    pub(crate) fn end(&self, phase: &Phase) {
-        self.fenced.set(false);
-        phase.advance();
-    }
-
-    /// The poll is over, and `locked` executes a locked instruction.
+    /// The poll is over, with all foreign code that belongs to it, and `locked` executes a locked instruction.
     #[inline]
     pub(crate) fn end_by<R>(&self, phase: &Phase, locked: impl FnOnce() -> R) -> R {
         phase.advance();
         let result = locked();
-        self.note_locked();
+        fence_after_locked();
         result
     }
 
-    /// The poll is over, and no other locked instruction comes. `wanted`: somebody else needs the full fence.
+    /// As [`end_by`](Self::end_by), where it is seen afterwards whether there was a locked instruction. `wanted`:
+    /// somebody else needs the full fence, too.
     #[inline]
-    pub(crate) fn end_alone(&self, phase: &Phase, wanted: bool) {
+    pub(crate) fn end_perhaps_by(
+        &self,
+        phase: &Phase,
+        wanted: bool,
+        locked: impl FnOnce() -> bool,
+    ) {
+        phase.advance();
+        if locked() {
+            fence_after_locked();
+        } else if !self.lone || wanted {
+            phase.fence();
+        }
+    }
+
+    /// As [`end_by`](Self::end_by), where no locked instruction comes by itself.
+    #[inline]
+    pub(crate) fn end(&self, phase: &Phase, wanted: bool) {
         if self.lone && !wanted {
             phase.advance();
-            self.fenced.set(true);
         } else {
-            phase.advance_by_exchange();
-            self.note_locked();
+            phase.advance_and_fence();
         }
     }
 
-    /// Something other than a task has been polled, and no fence made since.
-    #[inline]
-    pub(crate) fn forget_fence(&self) {
-        self.fenced.set(false);
-    }
-
-    /// A locked instruction has been executed since [`end`](Self::end).
-    #[inline]
-    pub(crate) fn note_locked(&self) {
-        fence_after_locked();
-        self.fenced.set(true);
-    }
-
-    /// Makes a full fence, unless there has been one since [`end`](Self::end).
-    #[inline]
-    pub(crate) fn fence(&self) {
-        if !self.fenced.replace(true) {
-            fence(Ordering::SeqCst);
-        }
-    }
-
-    /// Whether tasks may be taken without an exchange, now and until the next poll begins or code of a task runs.
+    /// Whether tasks may be taken without an exchange, between two polls, until the next one begins or code of a task
+    /// runs.
     #[inline]
     pub(crate) fn alone(&self, phase: &Phase) -> bool {
         // Acquire: see `Visit`.
-        self.fenced.get() && phase.thieves.load(Ordering::Acquire) == 0
+        phase.thieves.load(Ordering::Acquire) == 0
     }
 }

@@ -51,7 +51,10 @@ impl Slots {
 /// `task` was put into a slot, and the head has been moved over it by the caller, once.
 #[inline]
 unsafe fn own(task: *mut Header) -> Task {
+    // The compiler is told, as callers make an option of it.
     // SAFETY: slots below the tail hold what `push` put there, which is never null.
+    unsafe { std::hint::assert_unchecked(!task.is_null()) };
+    // SAFETY: as above.
     let task = unsafe { NonNull::new_unchecked(task) };
     // SAFETY: the slot's reference was counted when the task was put in, and is the caller's now.
     unsafe { Task::from_raw(task) }

@@ -12,7 +12,7 @@ use crossbeam_utils::CachePadded;
 
 use super::counted::CountedShared;
 use super::hook::HookSlots;
-use super::phase::Turns;
+use super::phase::{Phase, Turns};
 use super::remote::Remote;
 use super::ring::Ring;
 use super::spread::Seen;
@@ -168,16 +168,19 @@ impl Worker {
     /// Draws in another worker if the queued work is worth it, or if nobody is on watch.
     #[inline]
     fn consider_notify(&self, worth_it: bool) {
-        if self.shared.idle.relaxed().all_work_or_some_search() {
-            return;
+        if self.shared.idle.relaxed().may_want_a_wake() {
+            self.consider_sleepers(worth_it);
         }
-        self.consider_sleepers(worth_it);
     }
 
     #[cold]
     #[inline(never)]
     fn consider_sleepers(&self, worth_it: bool) {
-        if worth_it || !self.shared.idle.relaxed().watched() || self.worth_helping() {
+        let idle = self.shared.idle.relaxed();
+        if idle.parked() == 0 || idle.searching() > 0 {
+            return;
+        }
+        if worth_it || !idle.watched() || self.worth_helping() {
             self.notify_one();
         }
     }
@@ -219,18 +222,21 @@ impl Worker {
     fn next_task(&self) -> Option<Task> {
         if self.look_outside.take() {
             self.look_if_due();
-            if let Ok(task) = self.shared.injector.pop() {
+            // A look is cheaper than a pop of an empty one.
+            if !self.shared.injector.is_empty()
+                && let Ok(task) = self.shared.injector.pop()
+            {
                 return Some(task);
             }
         }
-        self.next_own()
+        self.next_own(self.remote())
     }
 
     /// The next task of the own queues.
     #[inline(always)]
-    fn next_own(&self) -> Option<Task> {
-        if self.turns.alone(&self.remote().phase) {
-            self.take_own(true)
+    fn next_own(&self, remote: &Remote) -> Option<Task> {
+        if self.turns.alone(&remote.phase) {
+            self.take_own(remote, true)
         } else {
             self.next_beside_others()
         }
@@ -243,12 +249,12 @@ impl Worker {
         if self.shared.is_shut_down() {
             return None;
         }
-        self.take_own(false)
+        self.take_own(self.remote(), false)
     }
 
     #[inline(always)]
-    fn take_own(&self, alone: bool) -> Option<Task> {
-        if let Some(task) = self.remote().next.take(alone) {
+    fn take_own(&self, remote: &Remote, alone: bool) -> Option<Task> {
+        if let Some(task) = remote.next.take(alone) {
             let in_a_row = self.next_in_a_row.get();
             if in_a_row < NEXT_IN_A_ROW {
                 self.next_in_a_row.set(in_a_row + 1);
@@ -379,27 +385,31 @@ impl Worker {
 
     /// Runs a task, and then those of the own queues until they are empty, or it is time to look elsewhere.
     fn run_from(&self, first: Task) {
-        let mut next = Some(first);
-        while let Some(task) = next {
-            self.run_task(task);
+        let remote = self.remote();
+        let mut task = first;
+        loop {
+            self.run_task(remote, task);
             if self.count_poll() {
                 return;
             }
-            next = self.next_own();
+            let Some(next) = self.next_own(remote) else {
+                return;
+            };
+            task = next;
         }
     }
 
     /// Turns a queue entry into a poll.
     #[inline(always)]
-    fn run_task(&self, task: Task) {
+    fn run_task(&self, remote: &Remote, task: Task) {
         let header = task.header();
-        let phase = &self.remote().phase;
+        let phase = &remote.phase;
         let over = match header.state.start() {
             Start::Stale => return,
             Start::Poll => {
                 self.turns.begin(phase);
                 let poll = PollGuard::new(Some(task.as_ptr()));
-                if header.set_home(self.index) {
+                if !header.is_at_home(self.index) && header.set_home(self.index) {
                     self.seen_spread.count_wanderer();
                 }
                 header.advance_epoch();
@@ -418,17 +428,17 @@ impl Worker {
                 true
             }
         };
-        let again = context::take_again();
         // SAFETY: this thread is the poller until `finish` or the end below.
         unsafe { header.poll_over(over) };
         if over {
-            self.finish(task);
-            self.end_poll();
+            // It may have asked before it came to its end.
+            let _ = context::take_again();
+            self.finish(phase, task);
         } else {
             let deferred = context::take_deferred();
-            let end = if again {
+            let end = if context::take_again() {
                 // The word says already that the task is queued.
-                self.turns.end_alone(phase, !deferred.is_null());
+                self.turns.end(phase, !deferred.is_null());
                 End::Requeue
             } else {
                 self.turns.end_by(phase, || header.state.end_pending())
@@ -454,7 +464,7 @@ impl Worker {
             fn drop(&mut self) {
                 let Self(worker, has_run_nothing) = *self;
                 let phase = &worker.remote().phase;
-                worker.turns.end(phase);
+                worker.turns.end(phase, false);
                 if has_run_nothing {
                     // Nor has it now.
                     worker.woken_at.set(Some(phase.polls()));
@@ -470,29 +480,25 @@ impl Worker {
         f()
     }
 
-    /// Does what the poll that is over has left to be done.
-    fn end_poll(&self) {
+    /// Does what a poll of the future in `block_on` has left to be done.
+    pub(crate) fn end_main_poll(&self) {
         let deferred = context::take_deferred();
         if !deferred.is_null() {
-            self.turns.fence();
+            self.remote().phase.fence();
             self.hooks.run(deferred);
         }
     }
 
-    /// [`end_poll`](Self::end_poll) of the future in `block_on`.
-    pub(crate) fn end_main_poll(&self) {
-        self.turns.forget_fence();
-        self.end_poll();
-    }
-
-    /// Settles a task whose output is in place.
-    fn finish(&self, task: Task) {
+    /// Settles a task whose output is in place, and does what its last poll has left to be done.
+    fn finish(&self, phase: &Phase, task: Task) {
         // Foreign code, as destructors are: the poll is not over before.
         task.settle(task.header().state.complete_on_worker());
         self.owned.remove(&task);
-        self.turns.end(&self.remote().phase);
-        if task.release_completed(1) {
-            self.turns.note_locked();
+        let deferred = context::take_deferred();
+        self.turns
+            .end_perhaps_by(phase, !deferred.is_null(), || task.release_completed(1));
+        if !deferred.is_null() {
+            self.hooks.run(deferred);
         }
     }
 

@@ -98,17 +98,13 @@ impl Header {
     /// Whether the worker of this index polled the task last. Relaxed: a hint.
     #[inline]
     pub(crate) fn is_at_home(&self, worker: usize) -> bool {
-        self.worker.load(Ordering::Relaxed) as usize == worker
+        self.worker.load(Ordering::Relaxed) == worker as u32
     }
 
-    /// Notes which worker polls the task. `true`: another one did before.
-    #[inline]
+    /// Notes that another worker polls the task from now on. `true`: one did before.
+    #[cold]
     pub(crate) fn set_home(&self, worker: usize) -> bool {
         let home = self.worker.load(Ordering::Relaxed);
-        // A load is cheaper than making the line dirty.
-        if home == worker as u32 {
-            return false;
-        }
         self.worker.store(worker as u32, Ordering::Relaxed);
         home != NOWHERE
     }

@@ -284,28 +284,38 @@ impl State {
     #[inline]
     pub(crate) fn end_pending(&self) -> End {
         let stock = self.stock.load(Ordering::Relaxed);
-        // Neither none left nor too many.
-        if stock.wrapping_sub(1) < STOCK_LIMIT - 1 {
-            self.end_pending_with(stock, stock + 1)
-        } else {
-            self.end_pending_and_level(stock)
+        let now = self.word.load(Ordering::Relaxed);
+        // Neither none left nor too many, and not woken.
+        if stock.wrapping_sub(1) < STOCK_LIMIT - 1 && now & WOKEN == 0 {
+            self.stock.store(stock + 1, Ordering::Relaxed);
+            // Release hands the future and the stock to the next poller.
+            let idle = self.word.compare_exchange(
+                now,
+                now - SCHEDULED,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            );
+            if idle.is_ok() {
+                return End::Idle;
+            }
         }
+        self.end_pending_slowly(stock)
     }
 
+    /// The end of a poll in general: a stock that has run out or grown too large is brought to its level, by
+    /// references that are counted more or less, if the task goes idle.
     #[cold]
     #[inline(never)]
-    fn end_pending_and_level(&self, stock: usize) -> End {
-        self.end_pending_with(stock, STOCK_REFILL)
-    }
-
-    /// The end of a poll that leaves `level` references in the stock if the task goes idle: with the poll's own one,
-    /// and more or less of them counted.
-    #[inline(always)]
-    fn end_pending_with(&self, stock: usize, level: usize) -> End {
+    fn end_pending_slowly(&self, stock: usize) -> End {
+        let level = if stock.wrapping_sub(1) < STOCK_LIMIT - 1 {
+            stock + 1
+        } else {
+            STOCK_REFILL
+        };
         let more = level.wrapping_sub(stock + 1).wrapping_mul(REF_ONE);
         self.stock.store(level, Ordering::Relaxed);
-        // Release hands the future and the stock to the next poller; Acquire sees what a waker wrote that found the
-        // task SCHEDULED, as this thread queues it for that.
+        // Release as above; Acquire sees what a waker wrote that found the task SCHEDULED, as this thread queues it
+        // for that.
         let end = self.update(|now| {
             if now & WOKEN == 0 {
                 ((now - SCHEDULED).wrapping_add(more), End::Idle)

@@ -85,8 +85,10 @@ impl Worker {
         if let Some(start) = self.measure.since.get() {
             let polls = self.measure.polls.get() + self.measure.step.get();
             let time = self.measure.before.get() + (now - start);
-            let mean = time.as_nanos() / u128::from(polls);
-            let mean = u32::try_from(mean).unwrap_or(UNKNOWN_MEAN_NS - 1).max(1);
+            let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+            let mean = u32::try_from(nanos / u64::from(polls))
+                .unwrap_or(UNKNOWN_MEAN_NS - 1)
+                .max(1);
             step = step.min(READING_PATIENCE_NS / mean).max(1);
             if polls >= self.polls_wanted(time) {
                 // A worker that has lost its core for a while is no reason to split up tasks that talk: what counts
