@@ -11,8 +11,8 @@ use super::Worker;
 use crate::scheduler::worth::UNKNOWN_MEAN_NS;
 
 /// Polls that are measured together; and, if they are short, between two readings of the clock, and two looks at what
-/// comes from outside. Prime, against resonance with loops of tasks.
-const POLLS_PER_READING: u32 = 31;
+/// comes from outside. A power of two, to which steps that double come back.
+const POLLS_PER_READING: u32 = 32;
 /// Polls that are enough when nothing is known yet, or when they have taken long.
 const FEW_POLLS: u32 = 8;
 const LONG_MEASURE: Duration = Duration::from_millis(1);
@@ -28,7 +28,8 @@ pub(super) const READING_PATIENCE_NS: u32 = 250_000;
 /// Clock readings between two times that a worker lets go of what its end-of-poll hooks keep.
 const READINGS_PER_CLEARING: u32 = 4096;
 
-/// A worker's measure of its polls.
+/// A worker's measure of its polls. What each poll needs comes first.
+#[repr(C)]
 pub(super) struct Measure {
     /// Polls until the clock is read, of how many.
     until_reading: Cell<u32>,
@@ -63,6 +64,13 @@ impl Measure {
     }
 }
 
+/// Polls until the next reading, after one of so many: twice as many, if they are short, but no further than the end of
+/// the measure.
+fn next_step(step: u32, mean: Option<u32>, measured: u32) -> u32 {
+    let in_time = mean.map_or(u32::MAX, |mean| (READING_PATIENCE_NS / mean).max(1));
+    (step * 2).min(in_time).min(POLLS_PER_READING - measured)
+}
+
 impl Worker {
     /// Counts a poll, and reads the clock every now and then. `true`: it did, and it is time to look at what comes from
     /// outside, too.
@@ -81,7 +89,7 @@ impl Worker {
     fn read_clock(&self) {
         let now = Instant::now();
         self.look_at_spread(now, self.measure.step.get());
-        let mut step = self.measure.step.get() * 2;
+        let mut mean_now = None;
         if let Some(start) = self.measure.since.get() {
             let polls = self.measure.polls.get() + self.measure.step.get();
             let time = self.measure.before.get() + (now - start);
@@ -89,7 +97,7 @@ impl Worker {
             let mean = u32::try_from(nanos / u64::from(polls))
                 .unwrap_or(UNKNOWN_MEAN_NS - 1)
                 .max(1);
-            step = step.min(READING_PATIENCE_NS / mean).max(1);
+            mean_now = Some(mean);
             if polls >= self.polls_wanted(time) {
                 // A worker that has lost its core for a while is no reason to split up tasks that talk: what counts
                 // as long has been so twice in a row.
@@ -102,8 +110,7 @@ impl Worker {
         } else {
             self.measure_from(now);
         }
-        // No further than the end of the measure.
-        let step = step.min(POLLS_PER_READING - self.measure.polls.get());
+        let step = next_step(self.measure.step.get(), mean_now, self.measure.polls.get());
         self.measure.step.set(step);
         self.measure.until_reading.set(step);
         // Both looks are made between two tasks.
@@ -183,5 +190,31 @@ impl Worker {
         self.measure.step.set(FIRST_READING);
         self.measure.last_mean.set(UNKNOWN_MEAN_NS);
         self.remote().set_mean_ns(UNKNOWN_MEAN_NS);
+    }
+}
+
+#[cfg(all(test, not(wakerun_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_is_read_once_a_measure_when_polls_are_short() {
+        for first in 1..=POLLS_PER_READING {
+            for measured in 0..=POLLS_PER_READING - first {
+                let (mut step, mut measured) = (first, measured);
+                for _ in 0..2 * POLLS_PER_READING {
+                    measured = (measured + step) % POLLS_PER_READING;
+                    step = next_step(step, Some(100), measured);
+                }
+                assert_eq!(step, POLLS_PER_READING, "from a step of {first}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_clock_is_read_after_each_poll_when_they_are_long() {
+        assert_eq!(next_step(32, Some(READING_PATIENCE_NS), 0), 1);
+        assert_eq!(next_step(32, Some(UNKNOWN_MEAN_NS - 1), 0), 1);
+        assert_eq!(next_step(16, Some(READING_PATIENCE_NS / 5), 3), 5);
     }
 }
