@@ -393,8 +393,17 @@ impl Worker {
             if self.count_poll() {
                 return;
             }
-            let Some(next) = self.next_own(remote) else {
-                return;
+            // Not `next_own`: with the two ways apart, none of them looks twice whether there is a task.
+            let next = if self.turns.alone(&remote.phase) {
+                let Some(next) = self.take_own(remote, true) else {
+                    return;
+                };
+                next
+            } else {
+                let Some(next) = self.next_beside_others() else {
+                    return;
+                };
+                next
             };
             task = next;
         }
