@@ -32,25 +32,63 @@ const UNLIMITED: u32 = u32::MAX;
 const FORCED_LIMIT: u32 = 128;
 
 /// How far a poll is with its budget.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
 enum Pace {
+    /// There is no poll.
+    Unlimited,
     /// In the first probe.
     Unknown,
     /// In the second probe.
-    Probed(Instant),
+    Probed,
     /// Past both: operations are short.
-    Short(Instant),
+    Short,
+}
+
+/// What the poll in progress may still do. The first two are set together, at each poll's beginning and end.
+#[repr(C, align(8))]
+struct Budget {
+    /// Operations left until the pace is looked at.
+    left: Cell<u32>,
+    pace: Cell<Pace>,
+    /// When the first probe was over, if it is.
+    probed: Cell<Option<Instant>>,
+    /// Forced yields since then.
+    forced: Cell<u32>,
+}
+
+impl Budget {
+    const fn new() -> Self {
+        Self {
+            left: Cell::new(UNLIMITED),
+            pace: Cell::new(Pace::Unlimited),
+            probed: Cell::new(None),
+            forced: Cell::new(0),
+        }
+    }
+
+    #[inline(always)]
+    fn begin_poll(&self) {
+        self.left.set(PROBE);
+        self.pace.set(Pace::Unknown);
+    }
+
+    #[inline(always)]
+    fn end_poll(&self) {
+        self.left.set(UNLIMITED);
+        self.pace.set(Pace::Unlimited);
+    }
+
+    #[inline(always)]
+    fn is_unlimited(&self) -> bool {
+        self.pace.get() == Pace::Unlimited
+    }
 }
 
 struct Local {
     worker: Cell<*const Worker>,
     task: Cell<Option<NonNull<Header>>>,
-    /// Operations left until the pace is looked at.
-    budget: Cell<u32>,
-    pace: Cell<Pace>,
-    /// Whether the budget is that of a poll.
-    limited: Cell<bool>,
-    forced: Cell<u32>,
+    budget: Budget,
     /// Who is to be called when this poll is over; see `scheduler/hook.rs`.
     deferred: Cell<*const ()>,
     /// Whether the poll in progress has asked for another one.
@@ -68,10 +106,7 @@ thread_local! {
         Local {
             worker: Cell::new(std::ptr::null()),
             task: Cell::new(None),
-            budget: Cell::new(UNLIMITED),
-            pace: Cell::new(Pace::Unknown),
-            limited: Cell::new(false),
-            forced: Cell::new(0),
+            budget: Budget::new(),
             deferred: Cell::new(std::ptr::null()),
             again: Cell::new(false),
             blocking: Cell::new(false),
@@ -179,12 +214,9 @@ impl PollGuard {
     #[inline]
     pub(crate) fn new(task: Option<NonNull<Header>>) -> Self {
         LOCAL.with(|local| {
-            local.forced.set(0);
-            local.pace.set(Pace::Unknown);
-            debug_assert!(!local.limited.get(), "a poll inside a poll");
-            local.limited.set(true);
+            debug_assert!(local.budget.is_unlimited(), "a poll inside a poll");
             local.task.set(task);
-            local.budget.set(PROBE);
+            local.budget.begin_poll();
             Self(())
         })
     }
@@ -195,8 +227,7 @@ impl Drop for PollGuard {
     fn drop(&mut self) {
         LOCAL.with(|local| {
             local.task.set(None);
-            local.budget.set(UNLIMITED);
-            local.limited.set(false);
+            local.budget.end_poll();
         });
     }
 }
@@ -239,16 +270,16 @@ pub(crate) fn current_task() -> Option<crate::wake::TaskRef> {
 /// Takes one operation out of the budget, but for the last `kept`. `false`: it is used up.
 #[inline]
 pub(crate) fn spend_budget(kept: u32) -> bool {
-    try_spend_budget(kept) || LOCAL.with(budget_exhausted)
+    try_spend_budget(kept) || LOCAL.with(|local| budget_exhausted(&local.budget))
 }
 
 /// As [`spend_budget`], but `false` may also mean that it is to be seen whether there is more.
 #[inline(always)]
 pub(crate) fn try_spend_budget(kept: u32) -> bool {
     LOCAL.with(|local| {
-        let left = local.budget.get();
+        let left = local.budget.left.get();
         if left > kept {
-            local.budget.set(left - 1);
+            local.budget.left.set(left - 1);
         }
         left > kept
     })
@@ -257,39 +288,49 @@ pub(crate) fn try_spend_budget(kept: u32) -> bool {
 /// Gives the operation back that the last [`spend_budget`] took.
 #[inline]
 pub(crate) fn refund_budget() {
-    LOCAL.with(|local| local.budget.set(local.budget.get().wrapping_add(1)));
+    LOCAL.with(|local| {
+        let left = &local.budget.left;
+        left.set(left.get().wrapping_add(1));
+    });
 }
 
 #[cold]
 #[inline(never)]
-fn budget_exhausted(local: &Local) -> bool {
-    if !local.limited.get() {
+fn budget_exhausted(budget: &Budget) -> bool {
+    let pace = budget.pace.get();
+    if pace == Pace::Unlimited {
         // One was spent.
-        local.budget.set(UNLIMITED - 1);
+        budget.left.set(UNLIMITED - 1);
         return true;
     }
-    if local.forced.get() == 0 {
-        let now = Instant::now();
-        let (pace, more) = match local.pace.get() {
-            Pace::Unknown => (Pace::Probed(now), PROBE),
-            Pace::Probed(start) if now - start < PROBE_TIME => (Pace::Short(start), STRIDE),
-            Pace::Short(start) if now - start < SLICE => (Pace::Short(start), STRIDE),
-            over => (over, 0),
+    if pace == Pace::Unknown {
+        budget.probed.set(Some(Instant::now()));
+        budget.forced.set(0);
+        budget.pace.set(Pace::Probed);
+        budget.left.set(PROBE - 1);
+        return true;
+    }
+    if budget.forced.get() == 0 {
+        let limit = if pace == Pace::Probed {
+            PROBE_TIME
+        } else {
+            SLICE
         };
-        local.pace.set(pace);
-        if more > 0 {
-            local.budget.set(more - 1);
+        let in_time = |probed: Instant| probed.elapsed() < limit;
+        if budget.probed.get().is_some_and(in_time) {
+            budget.pace.set(Pace::Short);
+            budget.left.set(STRIDE - 1);
             return true;
         }
     }
-    let forced = local.forced.get() + 1;
-    local.forced.set(forced);
-    local.budget.set(0);
+    let forced = budget.forced.get() + 1;
+    budget.forced.set(forced);
+    budget.left.set(0);
     if forced <= FORCED_LIMIT {
         return false;
     }
-    local.forced.set(0);
-    local.budget.set(PROBE - 1);
+    budget.forced.set(0);
+    budget.left.set(PROBE - 1);
     true
 }
 
@@ -302,7 +343,7 @@ pub(crate) fn defer(address: *const (), kept: impl FnOnce() -> bool) -> bool {
         if deferred == address {
             return true;
         }
-        if !deferred.is_null() || !local.limited.get() || !kept() {
+        if !deferred.is_null() || local.budget.is_unlimited() || !kept() {
             return false;
         }
         local.deferred.set(address);

@@ -120,7 +120,7 @@ impl Running<'_> {
             if core.shared().is_shut_down() {
                 break None;
             }
-            if main.take_woken() {
+            if main.is_woken() && main.take_woken() {
                 let polled = {
                     // In this order, and also when the poll panics: the budget ends, then what the
                     // poll has deferred is done.
@@ -133,7 +133,7 @@ impl Running<'_> {
                 }
             }
             let woken = || main.is_woken();
-            if !(0..core.patience()).all(|_| core.run_one()) && !woken() {
+            if !core.run_some() && !woken() {
                 core.park_unless(woken);
             }
         };
@@ -154,7 +154,7 @@ impl Drop for EndPoll<'_> {
     fn drop(&mut self) {
         self.0.end_main_poll();
         self.1.poll_over();
-        self.0.count_poll();
+        let _ = self.0.count_poll();
     }
 }
 

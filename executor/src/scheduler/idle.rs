@@ -34,9 +34,10 @@
 use crate::lock::Lock;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 
-const SEARCHING: u64 = 1;
-const PARKED: u64 = 1 << 20;
-const WATCHED: u64 = 1 << 40;
+const PARKED: u64 = 1;
+const WATCHED: u64 = 1 << 20;
+/// On top, so that one shift tells whether any searches.
+const SEARCHING: u64 = 1 << 40;
 const COUNT: u64 = (1 << 20) - 1;
 const NOBODY: usize = usize::MAX;
 
@@ -46,11 +47,18 @@ pub(crate) struct Snapshot(u64);
 
 impl Snapshot {
     pub(crate) fn searching(self) -> usize {
-        (self.0 & COUNT) as usize
+        (self.0 / SEARCHING) as usize
     }
 
     pub(crate) fn parked(self) -> usize {
-        ((self.0 / PARKED) & COUNT) as usize
+        (self.0 & COUNT) as usize
+    }
+
+    /// A quick look: `false` if all workers run, or some sleep and another one searches, so that none is to be woken.
+    #[inline]
+    pub(crate) fn may_want_a_wake(self) -> bool {
+        // A watcher is a sleeper, so the word is 0 without any of them.
+        self.0.wrapping_sub(1) < SEARCHING
     }
 
     /// Whether a parked worker looks at the others every millisecond.

@@ -179,7 +179,7 @@ fn worker() -> (Ring, Turns, Arc<Queues>) {
         next: NextSlot::new(),
         stealer: ring.stealer(),
     };
-    (ring, Turns::default(), Arc::new(queues))
+    (ring, Turns::new(false), Arc::new(queues))
 }
 
 /// So many new tasks, of which the model has the queue entries.
@@ -225,9 +225,13 @@ fn steal(from: &Queues, rescue: bool) -> Vec<Task> {
 
 /// The owner's end of a poll, and what it takes after it.
 fn take_all(owner: &Ring, turns: &Turns, queues: &Queues) -> Vec<Task> {
-    turns.end(&queues.phase);
-    // In place of the exchange of a task's state; under loom it is no fence, which the note makes.
-    turns.note_locked();
+    // In place of the exchange of a task's state; under loom it is no fence, which `end_by` makes.
+    turns.end_by(&queues.phase, || ());
+    take_after_poll(owner, turns, queues)
+}
+
+/// What the owner takes after a poll.
+fn take_after_poll(owner: &Ring, turns: &Turns, queues: &Queues) -> Vec<Task> {
     let alone = || turns.alone(&queues.phase);
     let mut got: Vec<_> = queues.next.take(alone()).into_iter().collect();
     got.extend(std::iter::from_fn(|| owner.pop(alone())));
@@ -236,7 +240,7 @@ fn take_all(owner: &Ring, turns: &Turns, queues: &Queues) -> Vec<Task> {
 
 #[test]
 fn owner_and_thief_do_not_both_get_a_task() {
-    for rescue in [false, true] {
+    for (rescue, exchange) in [(false, false), (true, false), (true, true)] {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = builder.preemption_bound.or(Some(3));
         builder.check(move || {
@@ -249,7 +253,12 @@ fn owner_and_thief_do_not_both_get_a_task() {
             };
             assert!(queues.next.put(new.remove(0)).is_none());
             owner.extend(new.drain(..));
-            let mut came = take_all(&owner, &turns, &queues);
+            let mut came = if exchange {
+                turns.end(&queues.phase, false);
+                take_after_poll(&owner, &turns, &queues)
+            } else {
+                take_all(&owner, &turns, &queues)
+            };
             came.extend(thief.join().unwrap());
             each_came_once(came, 3);
         });
@@ -270,8 +279,7 @@ fn a_thief_that_stays_over_the_end_of_a_poll_meets_the_next_one() {
             let queues = queues.clone();
             thread::spawn(move || steal(&queues, false))
         };
-        turns.end(&queues.phase);
-        turns.note_locked();
+        turns.end_by(&queues.phase, || ());
         let mut came = Vec::new();
         came.extend(owner.pop(turns.alone(&queues.phase)));
         turns.begin(&queues.phase);
@@ -333,7 +341,7 @@ fn a_full_ring_is_halved_beside_a_thief() {
 }
 
 #[test]
-fn a_thief_that_comes_while_foreign_code_runs_between_polls_is_met_with_exchanges() {
+fn a_thief_that_comes_while_foreign_code_runs_between_polls_is_met() {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = builder.preemption_bound.or(Some(3));
     builder.check(move || {
@@ -345,12 +353,11 @@ fn a_thief_that_comes_while_foreign_code_runs_between_polls_is_met_with_exchange
             let queues = queues.clone();
             thread::spawn(move || steal(&queues, true))
         };
-        turns.end(&queues.phase);
-        turns.note_locked();
+        turns.end_by(&queues.phase, || ());
         // As `Worker::foreign` does; what is woken is queued.
         turns.begin(&queues.phase);
         assert!(queues.next.put(new.remove(0)).is_none());
-        turns.end(&queues.phase);
+        turns.end(&queues.phase, false);
         let alone = || turns.alone(&queues.phase);
         let mut came: Vec<_> = queues.next.take(alone()).into_iter().collect();
         came.extend(std::iter::from_fn(|| owner.pop(alone())));

@@ -17,16 +17,13 @@
 //! poll which is over is no danger: whatever the owner took without an exchange is behind it by then, and the end
 //! of that later poll is ordered against the thief in the same way.
 //!
-//! The owner's fence is the locked instruction by which the task's state leaves RUNNING. Where there was none, it
-//! takes its next task with an exchange.
+//! The owner's fence is the locked instruction by which the task goes idle, or an exchange of `polls` itself where
+//! there is none, as where the task is queued again. A lone worker has no thieves, and needs none of that.
 //!
 //! Wakers of others and destructors of primitives that the worker runs between two polls may take long, and what is
-//! queued must not wait for them: each counts as a poll ([`Worker::foreign`](super::Worker::foreign)), after which
-//! the owner has made no fence.
+//! queued must not wait for them: each counts as a poll ([`Worker::foreign`](super::Worker::foreign)).
 //!
 //! The model is in `loom_tests.rs`.
-
-use std::cell::Cell;
 
 use crate::sync::atomic::{AtomicU32, Ordering, fence};
 use crate::sync::{fence_after_locked, spin_loop};
@@ -74,6 +71,27 @@ impl Phase {
         self.polls.store(polls.wrapping_add(1), Ordering::Release);
     }
 
+    /// As [`advance`](Self::advance), with a full fence behind it.
+    #[inline]
+    fn advance_and_fence(&self) {
+        let polls = self.polls.load(Ordering::Relaxed);
+        self.polls.swap(polls.wrapping_add(1), Ordering::Release);
+        fence_after_locked();
+    }
+
+    /// The owner makes a full fence: by an exchange, which costs less than the instruction for it.
+    #[inline]
+    pub(crate) fn fence(&self) {
+        self.polls.swap(self.polls(), Ordering::Release);
+        fence_after_locked();
+    }
+
+    /// Comes as a thief and stays, so that the owner takes no task any more without looking up.
+    pub(crate) fn disturb(&self) {
+        // Release pairs with the Acquire in `Turns::alone`: what the owner is to see.
+        self.thieves.fetch_add(1, Ordering::Release);
+    }
+
     /// A thief announces itself. `None`: the owner is not inside a poll, and nothing may be taken.
     pub(crate) fn visit(&self) -> Option<Visit<'_>> {
         self.thieves.fetch_add(1, Ordering::Relaxed);
@@ -98,50 +116,64 @@ impl Drop for Visit<'_> {
 }
 
 /// The owner's side: only its thread calls it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Turns {
-    /// A full fence has been made since the last poll ended.
-    fenced: Cell<bool>,
+    /// There is no other worker.
+    lone: bool,
 }
 
 impl Turns {
+    /// For the owner; `lone`: it has no thieves.
+    pub(crate) fn new(lone: bool) -> Self {
+        Self { lone }
+    }
+
     #[inline]
     pub(crate) fn begin(&self, phase: &Phase) {
         phase.advance();
     }
 
-    /// The poll is over, with all foreign code that belongs to it.
+    /// The poll is over, with all foreign code that belongs to it, and `locked` executes a locked instruction.
     #[inline]
-    pub(crate) fn end(&self, phase: &Phase) {
-        self.fenced.set(false);
+    pub(crate) fn end_by<R>(&self, phase: &Phase, locked: impl FnOnce() -> R) -> R {
         phase.advance();
-    }
-
-    /// Something other than a task has been polled, and no fence made since.
-    #[inline]
-    pub(crate) fn forget_fence(&self) {
-        self.fenced.set(false);
-    }
-
-    /// A locked instruction has been executed since [`end`](Self::end).
-    #[inline]
-    pub(crate) fn note_locked(&self) {
+        let result = locked();
         fence_after_locked();
-        self.fenced.set(true);
+        result
     }
 
-    /// Makes a full fence, unless there has been one since [`end`](Self::end).
+    /// As [`end_by`](Self::end_by), where it is seen afterwards whether there was a locked instruction. `wanted`:
+    /// somebody else needs the full fence, too.
     #[inline]
-    pub(crate) fn fence(&self) {
-        if !self.fenced.replace(true) {
-            fence(Ordering::SeqCst);
+    pub(crate) fn end_perhaps_by(
+        &self,
+        phase: &Phase,
+        wanted: bool,
+        locked: impl FnOnce() -> bool,
+    ) {
+        phase.advance();
+        if locked() {
+            fence_after_locked();
+        } else if !self.lone || wanted {
+            phase.fence();
         }
     }
 
-    /// Whether tasks may be taken without an exchange, now and until the next poll begins or code of a task runs.
+    /// As [`end_by`](Self::end_by), where no locked instruction comes by itself.
+    #[inline]
+    pub(crate) fn end(&self, phase: &Phase, wanted: bool) {
+        if self.lone && !wanted {
+            phase.advance();
+        } else {
+            phase.advance_and_fence();
+        }
+    }
+
+    /// Whether tasks may be taken without an exchange, between two polls, until the next one begins or code of a task
+    /// runs.
     #[inline]
     pub(crate) fn alone(&self, phase: &Phase) -> bool {
         // Acquire: see `Visit`.
-        self.fenced.get() && phase.thieves.load(Ordering::Acquire) == 0
+        phase.thieves.load(Ordering::Acquire) == 0
     }
 }

@@ -51,7 +51,10 @@ impl Slots {
 /// `task` was put into a slot, and the head has been moved over it by the caller, once.
 #[inline]
 unsafe fn own(task: *mut Header) -> Task {
+    // The compiler is told, as callers make an option of it.
     // SAFETY: slots below the tail hold what `push` put there, which is never null.
+    unsafe { std::hint::assert_unchecked(!task.is_null()) };
+    // SAFETY: as above.
     let task = unsafe { NonNull::new_unchecked(task) };
     // SAFETY: the slot's reference was counted when the task was put in, and is the caller's now.
     unsafe { Task::from_raw(task) }
@@ -104,10 +107,11 @@ impl Ring {
     /// Adds a task. It comes back if the ring is full.
     #[inline]
     pub(crate) fn push(&self, task: Task) -> Result<(), Task> {
-        if self.spare() == 0 {
+        let tail = self.tail();
+        // Acquire as in `spare`.
+        if tail.wrapping_sub(self.0.head.load(Ordering::Acquire)) == RING {
             return Err(task);
         }
-        let tail = self.tail();
         self.put(tail, task);
         self.publish(tail.wrapping_add(1));
         Ok(())

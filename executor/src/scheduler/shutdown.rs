@@ -73,6 +73,9 @@ impl Shared {
         self.owned.close();
         self.injector.close();
         self.shut_down.store(true, Ordering::SeqCst);
+        for remote in &self.remotes {
+            remote.phase.disturb();
+        }
         // A worker that went to sleep before it could see the flag is on the list; one that comes
         // later looks at the flag after it has announced itself (the fences of `idle.rs`).
         std::sync::atomic::fence(Ordering::SeqCst);

@@ -1,84 +1,55 @@
 //! One worker: its queues, and the loop that takes tasks out of them.
 
 mod drive;
+mod measure;
 mod sleep;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crossbeam_utils::CachePadded;
 
 use super::counted::CountedShared;
 use super::hook::HookSlots;
-use super::phase::Turns;
+use super::phase::{Phase, Turns};
 use super::remote::Remote;
 use super::ring::Ring;
 use super::spread::Seen;
-use super::worth::{PAUSE, UNKNOWN_MEAN_NS, worth_a_worker, worth_many_wakes};
+use super::worth::{PAUSE, worth_a_worker, worth_many_wakes};
 use super::{Place, Shared, Tools};
 use crate::context::{self, PollGuard};
 use crate::driver::Wakes;
 use crate::task::header::Task;
 use crate::task::owned::Owner;
 use crate::task::state::{End, Start};
+use measure::Measure;
 
-/// Turns between two looks at the injector when polls are short. Prime, against resonance with
-/// loops of tasks; the number of the Go scheduler and of tokio.
-const INJECTOR_INTERVAL: u32 = 61;
-/// Turns between two looks before polls have been measured.
-const UNMEASURED_INTERVAL: u32 = 16;
-/// A task from outside waits about this long at most while the worker has work of its own.
-const INJECTOR_PATIENCE_NS: u32 = 1_000_000;
 /// Tasks that a worker takes from the injector at a time, at most.
 const INJECTOR_BATCH: usize = 64;
 /// Runs out of the next slot in a row before the ring gets its turn.
 const NEXT_IN_A_ROW: u32 = 3;
-/// Polls that are measured together; and, if they are short, between two readings of the clock.
-const POLLS_PER_READING: u32 = 32;
-/// Polls that are enough when nothing is known yet, or when they have taken long.
-const FEW_POLLS: u32 = 8;
-const LONG_MEASURE: Duration = Duration::from_millis(1);
-/// Polls before the first reading after a sleep; then twice as many each time.
-const FIRST_READING: u32 = 4;
-/// A sleep after which the polls of before say nothing about the next ones. Shorter ones are those of tasks that
-/// wait for each other.
-const LONG_SLEEP: Duration = Duration::from_millis(1);
-/// Time between two readings of the clock, if polls are long; and between two looks of a busy worker
-/// into the driver, which cost two microseconds each.
-const READING_PATIENCE_NS: u32 = 250_000;
-/// Clock readings between two times that a worker lets go of what its end-of-poll hooks keep.
-const READINGS_PER_CLEARING: u32 = 4096;
-
-/// The worker's side that only its own thread touches.
+/// The worker's side that only its own thread touches. What each poll needs comes first, in one cache line.
+#[repr(C, align(64))]
 pub(crate) struct Worker {
     shared: CountedShared,
-    index: usize,
     /// The own one of the runtime's.
     remote: Arc<CachePadded<Remote>>,
     ring: Ring,
+    index: usize,
+    next_in_a_row: Cell<u32>,
     turns: Turns,
+    /// It is time to look at what comes from outside, before the next task.
+    look_outside: Cell<bool>,
+    searching: Cell<bool>,
+    measure: Measure,
     /// This worker's shelf in the list of tasks.
     owned: Owner,
     pub(crate) hooks: HookSlots,
-    turn: Cell<u32>,
-    next_in_a_row: Cell<u32>,
-    injector_interval: Cell<u32>,
-    /// Polls until the clock is read, of how many.
-    until_reading: Cell<u32>,
-    reading_step: Cell<u32>,
-    /// Since when polls are measured, if they are; how many were counted, and the time of those before a sleep.
-    measured_from: Cell<Option<Instant>>,
-    measured: Cell<u32>,
-    measured_before: Cell<Duration>,
     /// When this worker last woke another one.
     last_notify: Cell<Option<Instant>>,
-    /// What the last measure gave.
-    last_mean: Cell<u32>,
-    readings: Cell<u32>,
     /// This worker's looks into the driver.
     looks: drive::Looks,
-    searching: Cell<bool>,
     random: Cell<u32>,
     /// What came of sharing out short queues.
     seen_spread: Seen,
@@ -101,19 +72,12 @@ impl Worker {
             index,
             ring: tools.ring,
             owned: tools.owned,
-            turns: Turns::default(),
+            turns: Turns::new(workers == 1),
             hooks: HookSlots::new(),
-            turn: Cell::new(0),
             next_in_a_row: Cell::new(0),
-            injector_interval: Cell::new(UNMEASURED_INTERVAL),
-            until_reading: Cell::new(FIRST_READING),
-            reading_step: Cell::new(FIRST_READING),
-            measured_from: Cell::new(None),
-            measured: Cell::new(0),
-            measured_before: Cell::new(Duration::ZERO),
+            look_outside: Cell::new(false),
+            measure: Measure::new(),
             last_notify: Cell::new(None),
-            last_mean: Cell::new(UNKNOWN_MEAN_NS),
-            readings: Cell::new(0),
             looks: drive::Looks::default(),
             searching: Cell::new(false),
             seen_spread: Seen::default(),
@@ -205,6 +169,14 @@ impl Worker {
     /// Draws in another worker if the queued work is worth it, or if nobody is on watch.
     #[inline]
     fn consider_notify(&self, worth_it: bool) {
+        if self.shared.idle.relaxed().may_want_a_wake() {
+            self.consider_sleepers(worth_it);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn consider_sleepers(&self, worth_it: bool) {
         let idle = self.shared.idle.relaxed();
         if idle.parked() == 0 || idle.searching() > 0 {
             return;
@@ -222,9 +194,7 @@ impl Worker {
         let before = Instant::now();
         self.last_notify.set(Some(before));
         self.shared.notify_one();
-        if let Some(start) = self.measured_from.get() {
-            self.measured_from.set(Some(start + before.elapsed()));
-        }
+        self.measure.leave_out(before);
     }
 
     /// Whether this worker's ring holds work for two.
@@ -249,26 +219,48 @@ impl Worker {
 
     // ---- taking tasks out
 
-    /// The next task of this worker's own queues, or of the injector when its turn has come.
-    pub(crate) fn next_task(&self) -> Option<Task> {
-        let turn = self.turn.get() + 1;
-        if turn >= self.injector_interval.get() {
-            self.turn.set(0);
+    /// The next task: of this worker's own queues, or one from outside when it is time to look there.
+    fn next_task(&self) -> Option<Task> {
+        if self.look_outside.take() {
             self.look_if_due();
-            if let Ok(task) = self.shared.injector.pop() {
+            // A look is cheaper than a pop of an empty one.
+            if !self.shared.injector.is_empty()
+                && let Ok(task) = self.shared.injector.pop()
+            {
                 return Some(task);
             }
-        } else {
-            self.turn.set(turn);
         }
-        let remote = self.remote();
-        let (next, alone) = (&remote.next, self.turns.alone(&remote.phase));
-        if self.next_in_a_row.get() < NEXT_IN_A_ROW {
-            if let Some(task) = next.take(alone) {
-                self.next_in_a_row.set(self.next_in_a_row.get() + 1);
+        self.next_own(self.remote())
+    }
+
+    /// The next task of the own queues.
+    #[inline(always)]
+    fn next_own(&self, remote: &Remote) -> Option<Task> {
+        if self.turns.alone(&remote.phase) {
+            self.take_own(remote, true)
+        } else {
+            self.next_beside_others()
+        }
+    }
+
+    /// [`next_own`](Self::next_own) where there is a thief; or the shutdown, which comes as one.
+    #[cold]
+    #[inline(never)]
+    fn next_beside_others(&self) -> Option<Task> {
+        if self.shared.is_shut_down() {
+            return None;
+        }
+        self.take_own(self.remote(), false)
+    }
+
+    #[inline(always)]
+    fn take_own(&self, remote: &Remote, alone: bool) -> Option<Task> {
+        if let Some(task) = remote.next.take(alone) {
+            let in_a_row = self.next_in_a_row.get();
+            if in_a_row < NEXT_IN_A_ROW {
+                self.next_in_a_row.set(in_a_row + 1);
                 return Some(task);
             }
-        } else if let Some(task) = next.take(alone) {
             // Three in a row are two tasks that talk to each other; the others are served first.
             self.push_ring(task);
         }
@@ -375,45 +367,63 @@ impl Worker {
                 self.stop_searching();
             }
             if let Some(task) = own.or_else(|| self.search()) {
-                self.run_task(task);
+                self.run_from(task);
             } else if let Some(task) = self.park() {
                 self.stop_searching();
-                self.run_task(task);
+                self.run_from(task);
             }
         }
         self.stop_searching();
     }
 
-    /// Tasks that run between two looks at what comes from outside; on a current-thread runtime, also
-    /// at the main future's flag.
-    pub(crate) fn patience(&self) -> u32 {
-        self.injector_interval.get()
+    /// Runs tasks on a current-thread runtime, if there are any, until it is time to look at the main future, too.
+    pub(crate) fn run_some(&self) -> bool {
+        let first = self.next_task().or_else(|| self.take_injected());
+        let found = first.is_some();
+        first.into_iter().for_each(|task| self.run_from(task));
+        found
     }
 
-    /// Runs one task on a current-thread runtime, if there is one to run.
-    pub(crate) fn run_one(&self) -> bool {
-        let Some(task) = self.next_task().or_else(|| self.take_injected()) else {
-            return false;
-        };
-        self.run_task(task);
-        true
+    /// Runs a task, and then those of the own queues until they are empty, or it is time to look elsewhere.
+    fn run_from(&self, first: Task) {
+        let remote = self.remote();
+        let mut task = first;
+        loop {
+            self.run_task(remote, task);
+            if self.count_poll() {
+                return;
+            }
+            // Not `next_own`: with the two ways apart, none of them looks twice whether there is a task.
+            let next = if self.turns.alone(&remote.phase) {
+                let Some(next) = self.take_own(remote, true) else {
+                    return;
+                };
+                next
+            } else {
+                let Some(next) = self.next_beside_others() else {
+                    return;
+                };
+                next
+            };
+            task = next;
+        }
     }
 
     /// Turns a queue entry into a poll.
-    #[inline]
-    pub(crate) fn run_task(&self, task: Task) {
+    #[inline(always)]
+    fn run_task(&self, remote: &Remote, task: Task) {
         let header = task.header();
-        let phase = &self.remote().phase;
-        let over = match header.state.start_on_worker() {
+        let phase = &remote.phase;
+        let over = match header.state.start() {
             Start::Stale => return,
             Start::Poll => {
                 self.turns.begin(phase);
                 let poll = PollGuard::new(Some(task.as_ptr()));
-                if header.set_home(self.index) {
+                if !header.is_at_home(self.index) && header.set_home(self.index) {
                     self.seen_spread.count_wanderer();
                 }
                 header.advance_epoch();
-                // SAFETY: `start` gave this thread RUNNING.
+                // SAFETY: `start` made this thread the poller.
                 let over = unsafe { (header.vtable.poll)(task.as_ptr()) };
                 header.advance_epoch();
                 drop(poll);
@@ -428,19 +438,21 @@ impl Worker {
                 true
             }
         };
-        let again = context::take_again();
-        // SAFETY: RUNNING is given back below.
+        // SAFETY: this thread is the poller until `finish` or the end below.
         unsafe { header.poll_over(over) };
         if over {
-            self.finish(task);
+            // It may have asked before it came to its end.
+            let _ = context::take_again();
+            self.finish(phase, task);
         } else {
-            self.turns.end(phase);
-            let end = if again {
-                header.state.end_again()
+            let deferred = context::take_deferred();
+            let end = if context::take_again() {
+                // The word says already that the task is queued.
+                self.turns.end(phase, !deferred.is_null());
+                End::Requeue
             } else {
-                header.state.end_pending()
+                self.turns.end_by(phase, || header.state.end_pending())
             };
-            self.turns.note_locked();
             match end {
                 End::Idle => {
                     // The reference is in the task's stock.
@@ -448,9 +460,11 @@ impl Worker {
                 }
                 End::Requeue => self.push(task, Place::Tail),
             }
+            if !deferred.is_null() {
+                // Behind the fence that either end has made.
+                self.hooks.run(deferred);
+            }
         }
-        self.end_poll();
-        self.count_poll();
     }
 
     /// Runs foreign code between two polls, or inside one. It may take long, so thieves may come as in a poll.
@@ -460,7 +474,7 @@ impl Worker {
             fn drop(&mut self) {
                 let Self(worker, has_run_nothing) = *self;
                 let phase = &worker.remote().phase;
-                worker.turns.end(phase);
+                worker.turns.end(phase, false);
                 if has_run_nothing {
                     // Nor has it now.
                     worker.woken_at.set(Some(phase.polls()));
@@ -476,152 +490,26 @@ impl Worker {
         f()
     }
 
-    /// Does what the poll that is over has left to be done.
-    #[inline]
-    pub(crate) fn end_poll(&self) {
+    /// Does what a poll of the future in `block_on` has left to be done.
+    pub(crate) fn end_main_poll(&self) {
         let deferred = context::take_deferred();
         if !deferred.is_null() {
-            self.turns.fence();
+            self.remote().phase.fence();
             self.hooks.run(deferred);
         }
     }
 
-    /// [`end_poll`](Self::end_poll) of the future in `block_on`.
-    pub(crate) fn end_main_poll(&self) {
-        self.turns.forget_fence();
-        self.end_poll();
-    }
-
-    /// Settles a task whose output is in place.
-    fn finish(&self, task: Task) {
+    /// Settles a task whose output is in place, and does what its last poll has left to be done.
+    fn finish(&self, phase: &Phase, task: Task) {
         // Foreign code, as destructors are: the poll is not over before.
         task.settle(task.header().state.complete_on_worker());
         self.owned.remove(&task);
-        self.turns.end(&self.remote().phase);
-        if task.release_completed(1) {
-            self.turns.note_locked();
+        let deferred = context::take_deferred();
+        self.turns
+            .end_perhaps_by(phase, !deferred.is_null(), || task.release_completed(1));
+        if !deferred.is_null() {
+            self.hooks.run(deferred);
         }
-    }
-
-    /// Counts a poll, and reads the clock every now and then.
-    #[inline]
-    pub(crate) fn count_poll(&self) {
-        let left = self.until_reading.get() - 1;
-        self.until_reading.set(left);
-        if left == 0 {
-            self.read_clock();
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn read_clock(&self) {
-        let now = Instant::now();
-        self.look_at_spread(now, self.reading_step.get());
-        let mut step = self.reading_step.get() * 2;
-        if let Some(start) = self.measured_from.get() {
-            let polls = self.measured.get() + self.reading_step.get();
-            let time = self.measured_before.get() + (now - start);
-            let mean = time.as_nanos() / u128::from(polls);
-            let mean = u32::try_from(mean).unwrap_or(UNKNOWN_MEAN_NS - 1).max(1);
-            step = step.min(READING_PATIENCE_NS / mean).max(1);
-            if polls >= self.polls_wanted(time) {
-                // A worker that has lost its core for a while is no reason to split up tasks that talk: what counts
-                // as long has been so twice in a row.
-                let mean = mean.min(self.last_mean.replace(mean));
-                self.remote().set_mean_ns(mean);
-                let interval = (INJECTOR_PATIENCE_NS / mean).clamp(1, INJECTOR_INTERVAL);
-                self.injector_interval.set(interval);
-                self.measure_from(now);
-            } else {
-                self.measured.set(polls);
-            }
-        } else {
-            self.measure_from(now);
-        }
-        // No further than the end of the measure.
-        let step = step.min(POLLS_PER_READING - self.measured.get());
-        self.reading_step.set(step);
-        self.until_reading.set(step);
-        if self.is_look_due(now) {
-            // The look itself is made between two tasks.
-            self.turn.set(self.injector_interval.get());
-        }
-        let readings = self.readings.get() + 1;
-        if readings < READINGS_PER_CLEARING {
-            self.readings.set(readings);
-        } else {
-            self.readings.set(0);
-            self.hooks.clear();
-        }
-    }
-
-    /// Looks what comes of sharing out short queues, or tries it.
-    fn look_at_spread(&self, now: Instant, polls: u32) {
-        let idle = self.shared.idle.relaxed();
-        let queued = || match idle.parked() {
-            0 => 0,
-            _ => self.ring.len(),
-        };
-        if self
-            .seen_spread
-            .look(&self.shared.spread, now, polls, queued)
-        {
-            self.notify_one();
-        }
-    }
-
-    /// How many polls make a measure, if they have taken that time.
-    fn polls_wanted(&self, time: Duration) -> u32 {
-        let few = self.remote().mean_ns() == UNKNOWN_MEAN_NS || time >= LONG_MEASURE;
-        if few { FEW_POLLS } else { POLLS_PER_READING }
-    }
-
-    /// Begins a measure.
-    fn measure_from(&self, now: Instant) {
-        self.measured_from.set(Some(now));
-        self.measured.set(0);
-        self.measured_before.set(Duration::ZERO);
-    }
-
-    /// A sleep begins: its time is not that of polls.
-    fn pause_measure(&self, now: Instant) {
-        if let Some(start) = self.measured_from.take() {
-            let time = self.measured_before.get() + (now - start);
-            self.measured_before.set(time);
-            let polls = self.reading_step.get() - self.until_reading.get();
-            self.measured.set(self.measured.get() + polls);
-        }
-    }
-
-    /// A sleep that began then is over. After a short one the measure goes on, and the mean holds: tasks that talk
-    /// to each other over two workers sleep again and again, and if that made their polls count as unknown, they
-    /// would be worth two workers for ever.
-    fn resume_measure(&self, slept_from: Instant, now: Instant) {
-        if now - slept_from >= LONG_SLEEP {
-            self.forget_mean();
-            return;
-        }
-        self.measured_from.set(Some(now));
-        // No further than the end of the measure, to which it comes over many sleeps, too.
-        let left = self
-            .polls_wanted(Duration::ZERO)
-            .saturating_sub(self.measured.get());
-        let step = left.clamp(1, FIRST_READING);
-        self.reading_step.set(step);
-        self.until_reading.set(step);
-    }
-
-    /// Forgets what was measured: the next polls may be of another kind.
-    fn forget_mean(&self) {
-        self.measured_from.set(None);
-        self.measured.set(0);
-        self.measured_before.set(Duration::ZERO);
-        self.until_reading.set(FIRST_READING);
-        self.reading_step.set(FIRST_READING);
-        self.injector_interval.set(UNMEASURED_INTERVAL);
-        self.last_mean.set(UNKNOWN_MEAN_NS);
-        self.remote().set_mean_ns(UNKNOWN_MEAN_NS);
     }
 
     // ---- leaving

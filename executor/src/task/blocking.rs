@@ -122,10 +122,10 @@ fn run(task: Task, listed: bool) {
     let header = task.header();
     // The closure, and destructors of what it captured or returns, are inside the runtime.
     let _entered = Entered::new(Arc::clone(&header.shared));
-    match task.start() {
+    match header.state.start_job() {
         Start::Stale => return,
         Start::Poll => {
-            // SAFETY: `start` gave this thread RUNNING.
+            // SAFETY: `start_job` made this thread the poller.
             let over = unsafe { (header.vtable.poll)(task.as_ptr()) };
             debug_assert!(over, "a job is over after one poll");
         }

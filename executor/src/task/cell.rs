@@ -70,7 +70,7 @@ impl<F: Future> Cell<F> {
             waker::with_borrowed(header, |waker| {
                 let mut cx = Context::from_waker(waker);
                 cell.stage.with_mut(|stage| {
-                    // SAFETY: RUNNING makes this thread the only one to touch the stage.
+                    // SAFETY: the poller is the only one to touch the stage.
                     let stage = unsafe { &mut *stage };
                     let Stage::Future(future) = stage else {
                         unreachable!("a task was polled after it had ended")
@@ -81,14 +81,19 @@ impl<F: Future> Cell<F> {
                 })
             })
         }));
-        let output = match polled {
-            Ok(Poll::Pending) => return false,
-            Ok(Poll::Ready(output)) => Ok(output),
-            Err(payload) => Err(JoinError::panicked(cell.header.id, payload)),
-        };
-        // SAFETY: RUNNING is still held.
-        unsafe { cell.replace(output) };
-        true
+        match polled {
+            Ok(Poll::Pending) => false,
+            Ok(Poll::Ready(output)) => {
+                // SAFETY: this thread is still the poller.
+                unsafe { cell.replace(Ok(output)) };
+                true
+            }
+            Err(payload) => {
+                // SAFETY: as above.
+                unsafe { cell.replace(Err(JoinError::panicked(cell.header.id, payload))) };
+                true
+            }
+        }
     }
 
     /// # Safety
@@ -96,7 +101,7 @@ impl<F: Future> Cell<F> {
     unsafe fn cancel(header: NonNull<Header>) {
         // SAFETY: as in `poll`.
         let cell = unsafe { header.cast::<Self>().as_ref() };
-        // SAFETY: the caller holds RUNNING.
+        // SAFETY: the caller is the poller, or has claimed the task.
         unsafe { cell.replace(Err(JoinError::cancelled(cell.header.id))) };
     }
 
@@ -104,10 +109,12 @@ impl<F: Future> Cell<F> {
     /// dropped makes the output a panic.
     ///
     /// # Safety
-    /// The caller holds RUNNING.
+    /// The caller is the poller, or has claimed the task.
+    // Not inlined: a poll that is not the last one needs none of the registers.
+    #[inline(never)]
     unsafe fn replace(&self, output: Result<F::Output, JoinError>) {
         let dropped = self.stage.with_mut(|stage| {
-            // SAFETY: RUNNING makes this thread the only one to touch the stage. The old stage is
+            // SAFETY: the caller is the only one to touch the stage. The old stage is
             // dropped in place, as pinning demands; if its drop panics, it counts as dropped and
             // `Taken` is written over it below without another drop.
             let dropped = catch_unwind(AssertUnwindSafe(|| unsafe {

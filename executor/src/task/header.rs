@@ -7,7 +7,7 @@ use std::task::Waker;
 
 use super::Id;
 use super::owned::Slot;
-use super::state::{Completed, Released, Start, State};
+use super::state::{Completed, Released, State};
 use super::watches::Watches;
 use crate::scheduler::{Place, Shared, give_back_shared};
 use crate::sync::UnsafeCell;
@@ -19,12 +19,12 @@ pub(crate) struct VTable {
     /// Polls the future once; `true`: it is over and its output is in place.
     ///
     /// # Safety
-    /// The caller holds RUNNING.
+    /// The caller is the task's poller, as the table in `state.rs` says.
     pub(crate) poll: unsafe fn(NonNull<Header>) -> bool,
     /// Drops the future and puts "cancelled" in the output's place.
     ///
     /// # Safety
-    /// The caller holds RUNNING.
+    /// As for `poll`, or the caller has claimed the task for its shutdown.
     pub(crate) cancel: unsafe fn(NonNull<Header>),
     /// Drops the output that nobody will ask for.
     ///
@@ -98,17 +98,13 @@ impl Header {
     /// Whether the worker of this index polled the task last. Relaxed: a hint.
     #[inline]
     pub(crate) fn is_at_home(&self, worker: usize) -> bool {
-        self.worker.load(Ordering::Relaxed) as usize == worker
+        self.worker.load(Ordering::Relaxed) == worker as u32
     }
 
-    /// Notes which worker polls the task. `true`: another one did before.
-    #[inline]
+    /// Notes that another worker polls the task from now on. `true`: one did before.
+    #[cold]
     pub(crate) fn set_home(&self, worker: usize) -> bool {
         let home = self.worker.load(Ordering::Relaxed);
-        // A load is cheaper than making the line dirty.
-        if home as usize == worker {
-            return false;
-        }
         self.worker.store(worker as u32, Ordering::Relaxed);
         home != NOWHERE
     }
@@ -116,10 +112,10 @@ impl Header {
     /// Tells those who watch this task that a poll is over, and, if it was the last one, lets them go.
     ///
     /// # Safety
-    /// The caller holds RUNNING, and no poll is going on.
+    /// The caller is the task's poller, or has claimed it, and no poll is going on.
     #[inline]
     pub(crate) unsafe fn poll_over(&self, last: bool) {
-        // SAFETY: the holder of RUNNING is the poller, and alone has the watches.
+        // SAFETY: the poller alone has the watches.
         let empty = self
             .watches
             .with(|watches| unsafe { (*watches).is_empty() });
@@ -172,7 +168,7 @@ impl Header {
 /// A counted reference to a task: what stands in the queues.
 pub(crate) struct Task(NonNull<Header>);
 
-// SAFETY: the future behind it is `Send` (demanded at spawn) and is touched only under RUNNING; the
+// SAFETY: the future behind it is `Send` (demanded at spawn) and is touched only by the task's poller; the
 // rest of the header is atomics, immutable fields and cells with one owner at a time.
 unsafe impl Send for Task {}
 // SAFETY: a shared `Task` gives access to the header only, whose parts are as said above.
@@ -210,7 +206,7 @@ impl Task {
 
     /// Drops the future (shutdown has taken the task) and settles with the join handle.
     pub(crate) fn shut_down(&self) {
-        // SAFETY: `take_for_shutdown` set RUNNING for this thread alone.
+        // SAFETY: `take_for_shutdown` gave the task to this thread alone.
         unsafe { (self.header().vtable.cancel)(self.0) };
         // SAFETY: as above.
         unsafe { self.header().poll_over(true) };
@@ -238,12 +234,6 @@ impl Task {
             // SAFETY: it was the last reference.
             unsafe { free(header) };
         }
-    }
-
-    /// Asks the state whether this queue entry becomes a poll.
-    #[inline]
-    pub(crate) fn start(&self) -> Start {
-        self.header().state.start()
     }
 
     /// The task is complete, as `completed` says: wakes its join handle, or cleans up for it.

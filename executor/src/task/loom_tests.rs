@@ -74,6 +74,59 @@ fn two_wakers_of_an_idle_task_queue_it_once_and_both_are_seen() {
 }
 
 #[test]
+fn a_wake_that_meets_a_start_is_seen_by_that_poll_or_the_next() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.or(Some(3));
+    builder.check(|| {
+        let state = started();
+        assert_eq!(state.end_pending(), End::Idle);
+        // The queue, with at most one entry; what the wakers wrote before they woke; and the future, which knows how
+        // much of that its last poll saw.
+        let queue = Arc::new(AtomicUsize::new(0));
+        let news = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+        let future = Arc::new(UnsafeCell::new(0));
+        // As a worker does: whoever takes the entry polls, and queues the task again if the end says so.
+        let work = {
+            let (state, queue, news) = (state.clone(), queue.clone(), news.clone());
+            let future = future.clone();
+            move || {
+                while queue.swap(0, Ordering::Acquire) == 1 {
+                    assert_eq!(state.start(), Start::Poll);
+                    let seen = news.iter().map(|news| news.load(Ordering::Relaxed));
+                    // SAFETY: what the model checks.
+                    future.with_mut(|future| unsafe { *future = seen.sum() });
+                    if state.end_pending() == End::Requeue {
+                        assert_eq!(queue.swap(1, Ordering::Release), 0);
+                    }
+                }
+            }
+        };
+        let wakers: Vec<_> = (0..2)
+            .map(|n| {
+                let (state, queue, news) = (state.clone(), queue.clone(), news.clone());
+                let work = work.clone();
+                thread::spawn(move || {
+                    news[n].store(1, Ordering::Relaxed);
+                    if state.wake_by_ref() == Wake::Submit {
+                        assert_eq!(queue.swap(1, Ordering::Release), 0);
+                    }
+                    if n == 0 {
+                        work();
+                    }
+                })
+            })
+            .collect();
+        work();
+        for waker in wakers {
+            waker.join().unwrap();
+        }
+        work();
+        // SAFETY: the other threads have ended.
+        assert_eq!(future.with(|future| unsafe { *future }), 2);
+    });
+}
+
+#[test]
 fn the_join_waker_has_one_owner_at_a_time() {
     loom::model(|| {
         let state = started();
@@ -187,17 +240,17 @@ fn the_memory_is_freed_once() {
 }
 
 #[test]
-fn shutdown_and_a_queue_entry_do_not_both_get_the_future() {
+fn shutdown_and_a_pool_do_not_both_get_a_job() {
     loom::model(|| {
         let state = Arc::new(State::new());
         let future = Arc::new(UnsafeCell::new(1_u32));
-        let worker = {
+        let pool = {
             let (state, future) = (state.clone(), future.clone());
             thread::spawn(move || {
-                if state.start() == Start::Poll {
+                if state.start_job() == Start::Poll {
                     // SAFETY: what the model checks.
                     future.with_mut(|future| unsafe { *future += 1 });
-                    let _ = state.end_pending();
+                    let _ = state.complete();
                 }
             })
         };
@@ -206,7 +259,7 @@ fn shutdown_and_a_queue_entry_do_not_both_get_the_future() {
             future.with_mut(|future| unsafe { *future += 1 });
             let _ = state.complete();
         }
-        worker.join().unwrap();
+        pool.join().unwrap();
     });
 }
 
@@ -236,7 +289,7 @@ fn a_worker_that_is_alone_with_a_task_sees_what_others_did() {
                     return;
                 }
                 // In the queue's place: the waker runs it.
-                assert_eq!(state.start_on_worker(), Start::Poll);
+                assert_eq!(state.start(), Start::Poll);
                 // SAFETY: what the model checks.
                 future.with_mut(|future| unsafe { *future += 1 });
                 match state.complete_on_worker() {

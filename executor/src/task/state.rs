@@ -1,15 +1,26 @@
-//! The state word of a task: six flags and a count of references, changed by named transitions.
+//! The state word of a task: seven flags and a count of references, changed by named transitions.
 //!
-//! | state | SCHEDULED | RUNNING | COMPLETE | who may touch the future | who pushes it to a queue |
+//! | state | SCHEDULED | WOKEN | COMPLETE | who may touch the future | who pushes it to a queue |
 //! |---|:-:|:-:|:-:|---|---|
 //! | idle | 0 | 0 | 0 | nobody | the wake that sets SCHEDULED |
-//! | queued | 1 | 0 | 0 | whoever takes it from its queue, or shutdown | it stands in exactly one queue, or its waker is about to put it there |
-//! | polled | 0 | 1 | 0 | the poller | nobody |
+//! | queued | 1 | 0 | 0 | whoever takes it from its queue, and is its *poller* from then on | it stands in exactly one queue, or its waker is about to put it there |
+//! | queued, woken again | 1 | 1 | 0 | as above | as above |
+//! | polled | 1 | 0 | 0 | the poller | nobody |
 //! | polled, woken | 1 | 1 | 0 | the poller | the poller, when the poll is over |
-//! | done | any | 0 | 1 | nobody; the output belongs to the join handle | nobody: stale entries are dropped |
+//! | done | any | any | 1 | nobody; the output belongs to the join handle | nobody: stale entries are dropped |
 //!
-//! `ABORT` asks for the future to be dropped at the next start; it is set together with SCHEDULED,
-//! so that a poll in progress ends in a requeue and the next start sees it.
+//! **A start is a look.** There is one queue entry, and whoever takes it is the poller, so the word need not say
+//! that the poll has begun. What it must not do is to forget a wake. One that finds SCHEDULED sets WOKEN: the start
+//! that sees it takes it back, as its poll sees what that waker wrote; if it comes after the look, the end of the poll
+//! sees it and queues the task once more. A poll that has asked for another one leaves the word alone at its end,
+//! too.
+//!
+//! `ABORT` asks for the future to be dropped at the next start; it is set together with SCHEDULED or WOKEN, so that
+//! a poll in progress ends in a requeue and the next start sees it.
+//!
+//! `CLAIMED` decides between the two that may reach a task at once without a queue between them: shutdown, which
+//! comes by the list of tasks, and the thread of a pool that begins a job (`task/blocking.rs`). Workers have left
+//! before shutdown takes their tasks, wherever those stand.
 //!
 //! The join waker's cell has one owner at a time:
 //!
@@ -28,27 +39,28 @@
 //! a locked instruction, and the reference of a finished poll goes back into it.
 //!
 //! **Alone.** If the count says that all references are the worker's own (the entry it has taken, the stock, the
-//! list's), no other thread can reach the task, and the worker may change the word with plain stores. A task that
-//! was detached and waits with one waker, which its wake gives away, is in that state at each start. What others
+//! list's), no other thread can reach the task, and the worker completes it with a plain store. A task that
+//! was detached and waits with one waker, which its wake gives away, is in that state in each poll. What others
 //! did is ordered by the exchange with which they gave their references back, and the Acquire load that sees it.
 //! Only shutdown reaches a task without a reference, through the list, after all workers have left.
 
 use crate::sync::atomic::{AtomicUsize, Ordering};
 
 const SCHEDULED: usize = 1;
-const RUNNING: usize = 1 << 1;
+const WOKEN: usize = 1 << 1;
 const COMPLETE: usize = 1 << 2;
 const ABORT: usize = 1 << 3;
-const JOIN_INTEREST: usize = 1 << 4;
-const JOIN_WAKER: usize = 1 << 5;
+const CLAIMED: usize = 1 << 4;
+const JOIN_INTEREST: usize = 1 << 5;
+const JOIN_WAKER: usize = 1 << 6;
 /// One reference; the count fills the rest of the word.
-const REF_ONE: usize = 1 << 6;
+const REF_ONE: usize = 1 << 7;
 /// Beyond this the count is taken for a leak in a loop, and the process ends before it can wrap.
 const REF_LIMIT: usize = usize::MAX / 2;
 
-/// References that a start takes along for the stock when it runs low: in the same instruction.
+/// A stock that has run out is filled up by so many references at the end of the poll: in the same instruction.
 const STOCK_REFILL: usize = 8;
-/// A stock above this is given back at the end of the poll: in the same instruction.
+/// A stock from this on is brought down to the above at the end of the poll: in the same instruction.
 const STOCK_LIMIT: usize = 32;
 
 /// What a waker has to do after its transition.
@@ -57,7 +69,7 @@ const STOCK_LIMIT: usize = 32;
 pub(crate) enum Wake {
     /// Put the task into a queue; a reference goes with it.
     Submit,
-    /// Nothing: it is queued, or its poller will queue it, or it is done.
+    /// Nothing: it is queued, or its poller will queue it again, or it is done.
     Done,
     /// The last reference went with this wake: free the memory.
     Free,
@@ -67,9 +79,9 @@ pub(crate) enum Wake {
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// Poll the future; the task is RUNNING.
+    /// Poll the future, as its poller.
     Poll,
-    /// Drop the future instead; the task is RUNNING.
+    /// Drop the future instead, as its poller.
     Cancel,
     /// Shutdown or completion was faster: give the queue's reference back.
     Stale,
@@ -127,8 +139,8 @@ pub(crate) enum HandleDropped {
 #[derive(Debug)]
 pub(crate) struct State {
     word: AtomicUsize,
-    /// References counted in `word` that belong to the poller. Written by whoever holds RUNNING;
-    /// an atomic only so that a start that loses against shutdown reads it without a data race.
+    /// References counted in `word` that belong to the poller, who alone reads and writes it: what one poller hands
+    /// to the next is ordered by the word and the queue. An atomic, so that this needs no unsafe code.
     stock: AtomicUsize,
 }
 
@@ -172,10 +184,10 @@ impl State {
     #[inline]
     pub(crate) fn wake_owned(&self) -> Wake {
         self.update(|now| {
-            if now & (SCHEDULED | RUNNING | COMPLETE) == 0 {
+            if now & (SCHEDULED | COMPLETE) == 0 {
                 return (now | SCHEDULED, Wake::Submit);
             }
-            let kept = (now - REF_ONE) | (SCHEDULED * usize::from(now & COMPLETE == 0));
+            let kept = (now - REF_ONE) | (WOKEN * usize::from(now & COMPLETE == 0));
             let answer = if kept < REF_ONE {
                 Wake::Free
             } else {
@@ -189,10 +201,10 @@ impl State {
     #[inline]
     pub(crate) fn wake_by_ref(&self) -> Wake {
         self.update(|now| {
-            if now & (SCHEDULED | RUNNING | COMPLETE) == 0 {
+            if now & (SCHEDULED | COMPLETE) == 0 {
                 ((now | SCHEDULED) + REF_ONE, Wake::Submit)
             } else if now & COMPLETE == 0 {
-                (now | SCHEDULED, Wake::Done)
+                (now | WOKEN, Wake::Done)
             } else {
                 (now, Wake::Done)
             }
@@ -204,71 +216,66 @@ impl State {
         self.update(|now| {
             if now & COMPLETE != 0 {
                 (now, Wake::Done)
-            } else if now & (SCHEDULED | RUNNING) == 0 {
+            } else if now & SCHEDULED == 0 {
                 ((now | SCHEDULED | ABORT) + REF_ONE, Wake::Submit)
             } else {
-                (now | SCHEDULED | ABORT, Wake::Done)
+                (now | WOKEN | ABORT, Wake::Done)
             }
         })
     }
 
-    /// A queue entry becomes a poll, on a worker: without an exchange if the task is [alone](self).
+    /// A queue entry becomes a poll, on a worker: without an exchange, unless there is something to see.
     #[inline]
-    pub(crate) fn start_on_worker(&self) -> Start {
-        let stock = self.stock.load(Ordering::Relaxed);
-        // Acquire pairs with the exchanges by which others gave their references back.
+    pub(crate) fn start(&self) -> Start {
+        // Acquire pairs with the exchange of a wake: if the look sees it, the poll sees what came before it. The
+        // previous poll and the wake that queued the task are ordered by the queue, too.
         let now = self.word.load(Ordering::Acquire);
-        if stock == 0 || now != SCHEDULED | Self::alone(stock) {
-            return self.start_by_exchange(now, stock);
+        if now & (WOKEN | ABORT | CLAIMED | COMPLETE) != 0 {
+            return self.start_by_exchange(now);
         }
-        // Relaxed: who gets a reference gets it from this poll.
-        self.word
-            .store(now - SCHEDULED + RUNNING, Ordering::Relaxed);
+        debug_assert!(now & SCHEDULED != 0, "a queued task lost its flag");
         Start::Poll
     }
 
-    /// The count when a worker has all references: the entry's or the poll's, the list's, and the stock.
-    #[inline]
-    fn alone(stock: usize) -> usize {
-        (2 + stock) * REF_ONE
+    /// The start of a task that has been woken once more since it was queued, or is not to be polled.
+    #[cold]
+    #[inline(never)]
+    fn start_by_exchange(&self, now: usize) -> Start {
+        self.update_from(now, |now| {
+            let answer = if now & (CLAIMED | COMPLETE) != 0 {
+                Start::Stale
+            } else if now & ABORT != 0 {
+                Start::Cancel
+            } else {
+                Start::Poll
+            };
+            (now & !WOKEN, answer)
+        })
     }
 
-    /// A queue entry becomes a poll.
-    #[inline]
-    pub(crate) fn start(&self) -> Start {
-        // Relaxed, and possibly stale when shutdown is at it too: then the exchange refuses.
-        let stock = self.stock.load(Ordering::Relaxed);
-        self.start_by_exchange(self.word.load(Ordering::Relaxed), stock)
-    }
-
-    #[inline]
-    fn start_by_exchange(&self, now: usize, stock: usize) -> Start {
-        let refill = if stock == 0 { STOCK_REFILL } else { 0 };
-        let started = self.update_from(now, |now| {
-            if now & (RUNNING | COMPLETE) != 0 {
+    /// A job is begun by a thread of its pool.
+    pub(crate) fn start_job(&self) -> Start {
+        self.update(|now| {
+            if now & (CLAIMED | COMPLETE) != 0 {
                 return (now, Start::Stale);
             }
-            debug_assert!(now & SCHEDULED != 0, "a queued task lost its flag");
             let answer = if now & ABORT != 0 {
                 Start::Cancel
             } else {
                 Start::Poll
             };
-            ((now - SCHEDULED + RUNNING) + refill * REF_ONE, answer)
-        });
-        if refill != 0 && started != Start::Stale {
-            self.stock.store(refill, Ordering::Relaxed);
-        }
-        started
+            (now | CLAIMED, answer)
+        })
     }
 
-    /// Shutdown takes a task that nobody polls, wherever it stands. `false`: it is polled or done.
+    /// Shutdown takes a task: one of the workers, who have left, or a job. `false`: the job has begun, or the task is
+    /// done.
     pub(crate) fn take_for_shutdown(&self) -> bool {
         self.update(|now| {
-            if now & (RUNNING | COMPLETE) != 0 {
+            if now & (CLAIMED | COMPLETE) != 0 {
                 (now, false)
             } else {
-                (now | RUNNING, true)
+                (now | SCHEDULED | CLAIMED, true)
             }
         })
     }
@@ -277,44 +284,57 @@ impl State {
     #[inline]
     pub(crate) fn end_pending(&self) -> End {
         let stock = self.stock.load(Ordering::Relaxed);
-        if stock >= STOCK_LIMIT {
-            return self.end_pending_with(STOCK_REFILL, stock + 1 - STOCK_REFILL);
+        let now = self.word.load(Ordering::Relaxed);
+        // Neither none left nor too many, and not woken.
+        if stock.wrapping_sub(1) < STOCK_LIMIT - 1 && now & WOKEN == 0 {
+            self.stock.store(stock + 1, Ordering::Relaxed);
+            // Release hands the future and the stock to the next poller.
+            let idle = self.word.compare_exchange(
+                now,
+                now - SCHEDULED,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            );
+            if idle.is_ok() {
+                return End::Idle;
+            }
         }
-        self.end_pending_with(stock + 1, 0)
+        self.end_pending_slowly(stock)
     }
 
-    /// The end of a poll, with so many references in the stock, and so many given back.
-    #[inline(always)]
-    fn end_pending_with(&self, stock: usize, back: usize) -> End {
-        self.stock.store(stock, Ordering::Relaxed);
-        // Release hands the future and the stock to the next poller; Acquire sees what a waker
-        // wrote that found the task RUNNING, should this thread poll it again.
-        let before = self
-            .word
-            .fetch_sub(RUNNING + back * REF_ONE, Ordering::AcqRel);
-        if before & SCHEDULED == 0 {
-            return End::Idle;
+    /// The end of a poll in general: a stock that has run out or grown too large is brought to its level, by
+    /// references that are counted more or less, if the task goes idle.
+    #[cold]
+    #[inline(never)]
+    fn end_pending_slowly(&self, stock: usize) -> End {
+        let level = if stock.wrapping_sub(1) < STOCK_LIMIT - 1 {
+            stock + 1
+        } else {
+            STOCK_REFILL
+        };
+        let more = level.wrapping_sub(stock + 1).wrapping_mul(REF_ONE);
+        self.stock.store(level, Ordering::Relaxed);
+        // Release as above; Acquire sees what a waker wrote that found the task SCHEDULED, as this thread queues it
+        // for that.
+        let end = self.update(|now| {
+            if now & WOKEN == 0 {
+                ((now - SCHEDULED).wrapping_add(more), End::Idle)
+            } else {
+                (now - WOKEN, End::Requeue)
+            }
+        });
+        if end == End::Requeue {
+            // Still this thread's: the reference of the poll goes with the queue entry, and none is counted more.
+            self.stock.store(stock, Ordering::Relaxed);
         }
-        // Queued in the word but in no queue: this thread still owns the task. The reference that
-        // went into the stock comes out again, to go with the queue entry.
-        self.stock.store(stock - 1, Ordering::Relaxed);
-        End::Requeue
-    }
-
-    /// A poll returned Pending and has asked for another one: the task is queued, with the poll's
-    /// reference, and still the poller's until it stands in the queue.
-    #[inline]
-    pub(crate) fn end_again(&self) -> End {
-        // The orderings are those of `end_pending`. A waker that found the task RUNNING has queued it
-        // with this, too: one entry for both.
-        self.update(|now| ((now - RUNNING) | SCHEDULED, End::Requeue))
+        end
     }
 
     /// The output is in place (or the future is gone): the task is done.
     pub(crate) fn complete(&self) -> Completed {
-        // One addition clears RUNNING and sets COMPLETE.
-        let before = self.word.fetch_add(COMPLETE - RUNNING, Ordering::AcqRel);
-        debug_assert!(before & (RUNNING | COMPLETE) == RUNNING);
+        // One addition clears SCHEDULED and sets COMPLETE.
+        let before = self.word.fetch_add(COMPLETE - SCHEDULED, Ordering::AcqRel);
+        debug_assert!(before & (SCHEDULED | COMPLETE) == SCHEDULED);
         if before & JOIN_INTEREST == 0 {
             Completed::DropOutput
         } else if before & JOIN_WAKER == 0 {
@@ -324,12 +344,19 @@ impl State {
         }
     }
 
+    /// The count when a worker has all references: the poll's, the list's, and the stock.
+    #[inline]
+    fn alone(stock: usize) -> usize {
+        (2 + stock) * REF_ONE
+    }
+
     /// As [`complete`](Self::complete), on a worker: without an exchange if the task is [alone](self).
     #[inline]
     pub(crate) fn complete_on_worker(&self) -> Completed {
         let alone = Self::alone(self.stock.load(Ordering::Relaxed));
-        // Acquire as in `start_on_worker`. A wake that came during the last poll counts no more.
-        if self.word.load(Ordering::Acquire) & !SCHEDULED != RUNNING | alone {
+        // Acquire pairs with the exchanges by which others gave their references back. A wake that came during the
+        // last poll counts no more.
+        if self.word.load(Ordering::Acquire) & !WOKEN != SCHEDULED | alone {
             return self.complete();
         }
         self.word.store(COMPLETE | alone, Ordering::Relaxed);
@@ -481,7 +508,7 @@ mod tests {
         let state = State::new();
         for _ in 0..1000 {
             assert_eq!(state.start(), Start::Poll);
-            assert!(state.retain_from_stock(), "a start always leaves a stock");
+            assert!(state.retain_from_stock(), "a poll always leaves a stock");
             assert_eq!(state.end_pending(), End::Idle);
             assert_eq!(state.wake_owned(), Wake::Submit);
         }
@@ -499,7 +526,7 @@ mod tests {
             assert_eq!(state.end_pending(), End::Idle);
             assert_eq!(state.wake_by_ref(), Wake::Submit);
         }
-        assert!(refs(&state) <= 3 + STOCK_LIMIT + STOCK_REFILL);
+        assert!(refs(&state) <= 3 + STOCK_LIMIT);
     }
 
     #[test]
@@ -539,15 +566,15 @@ mod tests {
         let state = State::new();
         assert_eq!(state.drop_handle(), HandleDropped::Gone);
         for _ in 0..3 {
-            assert_eq!(state.start_on_worker(), Start::Poll);
-            assert!(state.retain_from_stock(), "a start always leaves a stock");
+            assert_eq!(state.start(), Start::Poll);
+            assert!(state.retain_from_stock(), "a poll always leaves a stock");
             assert_eq!(state.end_pending(), End::Idle);
             assert_eq!(state.wake_owned(), Wake::Submit);
         }
-        assert_eq!(state.start_on_worker(), Start::Poll);
+        assert_eq!(state.start(), Start::Poll);
         assert_eq!(state.wake_by_ref(), Wake::Done);
         assert_eq!(state.end_pending(), End::Requeue);
-        assert_eq!(state.start_on_worker(), Start::Poll);
+        assert_eq!(state.start(), Start::Poll);
         assert_eq!(state.wake_by_ref(), Wake::Done);
         assert_eq!(state.complete_on_worker(), Completed::DropOutput);
         assert_eq!(state.release_completed(2), Released::Last);
@@ -557,12 +584,12 @@ mod tests {
     fn a_task_that_somebody_holds_is_not_alone() {
         let state = State::new();
         assert_eq!(state.drop_handle(), HandleDropped::Gone);
-        assert_eq!(state.start_on_worker(), Start::Poll);
+        assert_eq!(state.start(), Start::Poll);
         assert!(state.retain_from_stock());
         assert_eq!(state.end_pending(), End::Idle);
         // A waker that is kept, and aborts: the next start must see it.
         assert_eq!(state.abort(), Wake::Submit);
-        assert_eq!(state.start_on_worker(), Start::Cancel);
+        assert_eq!(state.start(), Start::Cancel);
         assert_eq!(state.complete_on_worker(), Completed::DropOutput);
         assert_eq!(state.release_completed(2), Released::Kept);
         assert_eq!(state.release_perhaps_last(1), Released::Last);
@@ -573,7 +600,32 @@ mod tests {
         let state = State::new();
         assert!(state.take_for_shutdown());
         assert_eq!(state.start(), Start::Stale);
+        assert_eq!(state.start_job(), Start::Stale);
         assert_eq!(state.complete(), Completed::Leave);
         assert_eq!(state.start(), Start::Stale);
+    }
+
+    #[test]
+    fn a_job_that_has_begun_is_left_to_its_thread() {
+        let state = State::new();
+        assert_eq!(state.start_job(), Start::Poll);
+        assert!(!state.take_for_shutdown());
+        assert_eq!(state.abort(), Wake::Done);
+        assert_eq!(state.complete(), Completed::Leave);
+        assert!(!state.take_for_shutdown());
+    }
+
+    #[test]
+    fn a_stock_that_has_run_out_is_filled_up() {
+        let state = State::new();
+        assert_eq!(state.start(), Start::Poll);
+        for _ in 0..STOCK_REFILL {
+            assert!(state.retain_from_stock());
+        }
+        assert!(!state.retain_from_stock());
+        assert_eq!(state.end_pending(), End::Idle);
+        assert_eq!(state.stock.load(Ordering::Relaxed), STOCK_REFILL);
+        // Handle, list, those that were taken, stock.
+        assert_eq!(refs(&state), 2 + STOCK_REFILL + STOCK_REFILL);
     }
 }

@@ -28,7 +28,7 @@ impl ModelTask {
         let header = cell::allocate(pending::<()>(), shared, Id::next(), None);
         // SAFETY: a new task counts three references, one of them for a queue entry.
         let task = unsafe { Task::from_raw(header) };
-        assert_eq!(task.start(), Start::Poll);
+        assert_eq!(task.header().state.start(), Start::Poll);
         Self { task: Some(task) }
     }
 
@@ -43,7 +43,7 @@ impl ModelTask {
             waker::with_borrowed(task.as_ptr(), |waker| f(&mut Context::from_waker(waker)));
         task.header().advance_epoch();
         drop(poll);
-        // SAFETY: RUNNING is held since `new`, by the one thread that polls.
+        // SAFETY: the poller since `new` is the one thread that polls.
         unsafe { task.header().poll_over(false) };
         output
     }

@@ -22,7 +22,8 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use super::{READING_PATIENCE_NS, Worker};
+use super::Worker;
+use super::measure::READING_PATIENCE_NS;
 use crate::driver::{Hold, Turn};
 
 /// A worker's looks into the driver while it runs tasks.
@@ -83,20 +84,19 @@ impl Worker {
         self.fire();
     }
 
-    /// Whether this busy worker is to look into the driver: some time has passed, and nobody else
+    /// Notes whether this busy worker is to look into the driver: some time has passed, and nobody else
     /// has turned it meanwhile.
-    pub(super) fn is_look_due(&self, now: Instant) -> bool {
+    pub(super) fn note_due_look(&self, now: Instant) {
         let driver = &self.shared.driver;
         let patience = Duration::from_nanos(u64::from(READING_PATIENCE_NS));
         let soon = |last: Instant| now.saturating_duration_since(last) < patience;
         if !driver.in_use() || self.looks.last.get().is_some_and(soon) {
-            return false;
+            return;
         }
         self.looks.last.set(Some(now));
         let turns = driver.turns();
         let due = self.looks.turns.replace(turns) == turns;
         self.looks.due.set(due);
-        due
     }
 
     /// The look, between two tasks.
