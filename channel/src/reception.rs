@@ -123,7 +123,7 @@ impl Reception {
     /// # Safety
     /// The reception is pinned, `source` is the same each time, and [`cancel`](Self::cancel) is called
     /// before it goes.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn poll<S: Source>(
         &self,
         source: &Arc<S>,

@@ -36,7 +36,8 @@ impl<'a, S: Source> RecvFrom<'a, S> {
 impl<S: Source> Future for RecvFrom<'_, S> {
     type Output = Option<S::Item>;
 
-    #[inline]
+    // Always, as for `Send`.
+    #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<S::Item>> {
         let this = self.into_ref().get_ref();
         // SAFETY: pinned with this future, which has one source and cancels when it is dropped.

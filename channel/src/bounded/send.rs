@@ -63,7 +63,7 @@ impl<T, F: Flavor> std::panic::UnwindSafe for Send<'_, T, F> {}
 impl<T, F: Flavor> std::panic::RefUnwindSafe for Send<'_, T, F> {}
 
 impl<'a, T, F: Flavor> Send<'a, T, F> {
-    #[inline]
+    #[inline(always)]
     pub(super) fn new(sender: &'a Sender<T, F>, value: T) -> Self {
         Self {
             sender,
@@ -241,7 +241,9 @@ impl<'a, T, F: Flavor> Send<'a, T, F> {
 impl<T, F: Flavor> Future for Send<'_, T, F> {
     type Output = Result<(), SendError<T>>;
 
-    #[inline]
+    // Always: in a program with many sends the compiler would not, and the short way is shorter than a call and what it
+    // takes to look at its result.
+    #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.into_ref().get_ref();
         match this.stage.get() {
@@ -253,7 +255,7 @@ impl<T, F: Flavor> Future for Send<'_, T, F> {
 }
 
 impl<T, F: Flavor> Drop for Send<'_, T, F> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         match self.stage.get() {
             Stage::Over => {}

@@ -84,7 +84,7 @@ impl<T> Receiver<T> {
     /// tx.try_send(1).unwrap();
     /// assert_eq!(rx.poll_recv(&mut cx), Poll::Ready(Some(1)));
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         self.cursor.poll(&self.chan, cx)
     }

@@ -83,6 +83,12 @@ pub(crate) struct Tools {
 }
 
 impl Shared {
+    /// How many workers are awake; a moment ago, perhaps.
+    #[inline]
+    pub(crate) fn awake(&self) -> usize {
+        self.remotes.len() - self.idle.relaxed().parked()
+    }
+
     /// The shared part, and what to build the workers from.
     pub(crate) fn new(
         workers: usize,

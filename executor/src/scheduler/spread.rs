@@ -15,10 +15,15 @@
 //!
 //! So a trial costs what the tasks lose in a millisecond or less, and less and less of the time.
 //!
+//! No more workers are woken for it than there are cores: one that has to wait for a core keeps what it has taken from
+//! all others meanwhile.
+//!
 //! One answer serves the whole runtime: with several groups that are busy, workers do not run dry, and nobody wanders
 //! while one of the groups is a large one.
 
 use std::cell::Cell;
+use std::num::NonZero;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -47,6 +52,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 pub(crate) struct Spread {
     /// Whether the runtime keeps talkers together at all: only then is there anything to try.
     keep_together: bool,
+    cores: usize,
     on: AtomicBool,
     /// How often `on` was changed.
     changes: AtomicU32,
@@ -63,6 +69,7 @@ impl Spread {
     pub(crate) fn new(keep_together: bool) -> Self {
         Self {
             keep_together,
+            cores: thread::available_parallelism().map_or(usize::MAX, NonZero::get),
             on: AtomicBool::new(false),
             changes: AtomicU32::new(0),
             queued: AtomicU32::new(0),
@@ -83,6 +90,12 @@ impl Spread {
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.on.load(Ordering::Relaxed)
+    }
+
+    /// Whether another worker would have a core to itself, if so many are awake.
+    #[inline]
+    pub(crate) fn has_core_beside(&self, awake: usize) -> bool {
+        awake < self.cores
     }
 
     fn since_start(&self, now: Instant) -> u64 {

@@ -201,9 +201,10 @@ impl Worker {
     fn worth_helping(&self) -> bool {
         let spread = &self.shared.spread;
         if spread.is_on() {
-            return self.ring.len() > 1;
-        }
-        if !spread.keeps_together() {
+            if spread.has_core_beside(self.shared.awake()) {
+                return self.ring.len() > 1;
+            }
+        } else if !spread.keeps_together() {
             return true;
         }
         let (queued, mean) = (self.ring.len(), self.remote().mean_ns());

@@ -127,15 +127,13 @@ impl Worker {
 
     /// Looks what comes of sharing out short queues, or tries it.
     fn look_at_spread(&self, now: Instant, polls: u32) {
-        let idle = self.shared.idle.relaxed();
-        let queued = || match idle.parked() {
-            0 => 0,
-            _ => self.ring.len(),
+        let shared = &self.shared;
+        let queued = || {
+            let awake = shared.awake();
+            let can_wake = awake < shared.remotes.len() && shared.spread.has_core_beside(awake);
+            if can_wake { self.ring.len() } else { 0 }
         };
-        if self
-            .seen_spread
-            .look(&self.shared.spread, now, polls, queued)
-        {
+        if self.seen_spread.look(&shared.spread, now, polls, queued) {
             self.notify_one();
         }
     }
