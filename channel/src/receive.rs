@@ -86,11 +86,11 @@ impl<T> Cursor<T> {
         }
         if defer_fence(chan) {
             // SAFETY: handed on.
-            return unsafe { self.move_out(chan) };
+            return unsafe { self.move_out::<R, false>(chan) };
         }
         // SAFETY: handed on.
-        let mut received = unsafe { self.move_out(chan) };
-        // As in `advance_and_release`.
+        let mut received = unsafe { self.move_out::<R, false>(chan) };
+        // As in `must_release`.
         fence(Ordering::SeqCst);
         if chan.rx.waiting.load(Ordering::Relaxed) {
             // What is small stays out of memory, and what is large is not copied once more.
@@ -109,10 +109,13 @@ impl<T> Cursor<T> {
     /// As [`receive`](Self::receive).
     #[inline(never)]
     unsafe fn receive_slowly<R: Returned<T>>(&mut self, chan: &Arc<Chan<T, Mpsc>>) -> R {
-        let mut out = R::NOTHING;
+        // Moved out before all else, and returned in one place: so it is copied once.
         // SAFETY: handed on.
-        unsafe { self.receive_into(chan, &mut out) };
-        out
+        let mut received = unsafe { self.move_out::<R, true>(chan) };
+        if self.must_release(chan) {
+            self.release(chan, &mut received);
+        }
+        received
     }
 
     /// [`receive`](Self::receive) into `out`.
@@ -130,30 +133,34 @@ impl<T> Cursor<T> {
     #[inline(always)]
     fn advance_and_release<O: Out<T>>(&mut self, chan: &Arc<Chan<T, Mpsc>>, out: &mut O) {
         self.advance(chan);
-        if !chan.rx.waiting.load(Ordering::Relaxed) {
-            if defer_fence(chan) {
-                return;
-            }
-            // Pairs with the locked instruction of a parking sender. If the line has been seen already,
-            // taking its lock is what it takes.
-            fence(Ordering::SeqCst);
-            if !chan.rx.waiting.load(Ordering::Relaxed) {
-                return;
-            }
+        if self.must_release(chan) {
+            self.release(chan, out);
         }
-        self.release(chan, out);
     }
 
-    /// Moves the message at the head out, and the head on.
+    /// The head has moved on: whether somebody waits for that. If not now, the end of the poll may have to look again.
+    #[inline(always)]
+    fn must_release(&self, chan: &Arc<Chan<T, Mpsc>>) -> bool {
+        let waits = || chan.rx.waiting.load(Ordering::Relaxed);
+        waits()
+            || !defer_fence(chan) && {
+                // Pairs with the locked instruction of a parking sender. If the line has been seen already,
+                // taking its lock is what it takes.
+                fence(Ordering::SeqCst);
+                waits()
+            }
+    }
+
+    /// Moves the message at the head out, and the head on. With `EDGE`, other slots may begin behind it.
     ///
     /// # Safety
-    /// It is there, and the next position is in the same slots.
+    /// It is there; without `EDGE` the next position is in the same slots.
     #[inline(always)]
-    unsafe fn move_out<R: Returned<T>>(&mut self, chan: &Chan<T, Mpsc>) -> R {
+    unsafe fn move_out<R: Returned<T>, const EDGE: bool>(&mut self, chan: &Chan<T, Mpsc>) -> R {
         let (head, slots) = (self.head, self.slots);
         // The head moves when the result has been written: at its final place, since nothing comes between. A
         // value that is kept until afterwards would be copied twice.
-        let _after = AdvanceOnDrop { cursor: self, chan };
+        let _after = AdvanceOnDrop::<T, EDGE> { cursor: self, chan };
         // SAFETY: handed on; the head moves on.
         slots.with(head, |from| unsafe { R::of(from) })
     }
@@ -740,14 +747,18 @@ impl<T, O: Out<T>> Drop for InHand<'_, T, O> {
 }
 
 /// The message at the head has been read: the head moves on.
-struct AdvanceOnDrop<'a, T> {
+struct AdvanceOnDrop<'a, T, const EDGE: bool> {
     cursor: &'a mut Cursor<T>,
     chan: &'a Chan<T, Mpsc>,
 }
 
-impl<T> Drop for AdvanceOnDrop<'_, T> {
+impl<T, const EDGE: bool> Drop for AdvanceOnDrop<'_, T, EDGE> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.cursor.advance_within_slots(self.chan);
+        if EDGE {
+            self.cursor.advance(self.chan);
+        } else {
+            self.cursor.advance_within_slots(self.chan);
+        }
     }
 }
