@@ -130,6 +130,9 @@ pub(crate) struct Gate<F> {
     /// The position at which the channel is full, as a word with nothing else set, for a head that
     /// some sender has read. Old, it makes the channel look fuller than it is; then the true one is
     /// read. So the receiver's line is touched once in a bufferful.
+    ///
+    /// Nobody reads it while a line waits, which may be for any number of messages; half a turn of the positions
+    /// later an old one would look like room. So whoever clears WAITING brings it up to date first.
     limit: AtomicU64,
     capacity: u32,
     _flavor: PhantomData<fn() -> F>,
@@ -193,10 +196,16 @@ impl<F: Flavor> Gate<F> {
         // Acquire pairs with the receiver's Release store of its head: the slots behind it are done
         // with before they are written again.
         let head = head.load(Ordering::Acquire);
+        (head, self.set_limit(head))
+    }
+
+    /// Notes how far a tail can go for this head; returns that.
+    #[inline(always)]
+    fn set_limit(&self, head: u64) -> u64 {
         let limit = head.wrapping_add(self.capacity()) << TAIL_SHIFT;
-        // Release hands that on to the senders that only read this.
+        // Release hands the slots on to the senders that only read this.
         self.limit.store(limit, Ordering::Release);
-        (head, limit)
+        limit
     }
 
     fn has_room(&self, word: Word, count: u64, head: &AtomicU64) -> bool {
@@ -246,7 +255,8 @@ impl<F: Flavor> Gate<F> {
     /// The short way to a position for a message. Clears PARKED, so that one sender owns the wake.
     #[inline(always)]
     pub(crate) fn claim_simply(&self, head: &AtomicU64) -> Simply {
-        let word = self.word.load(Ordering::Relaxed);
+        // Acquire: of a line that is over, the limit is seen that it has left.
+        let word = self.word.load(Ordering::Acquire);
         if word & NOT_SIMPLE != 0 {
             return match Word(word).has(WAITING) && !Word(word).has(CLOSED) {
                 true => Simply::Full,
@@ -277,7 +287,8 @@ impl<F: Flavor> Gate<F> {
     /// The short way to `count` permits. `false`: there seems to be no room, or something else is in the way.
     #[inline(always)]
     pub(crate) fn claim_permits_simply(&self, count: u64, head: &AtomicU64) -> bool {
-        let word = Word(self.word.load(Ordering::Relaxed));
+        // Acquire as in `claim_simply`.
+        let word = self.load();
         if word.has(CLOSED | RX_GONE | WAITING) {
             return false;
         }
@@ -444,7 +455,8 @@ impl<F: Flavor> Gate<F> {
     }
 
     /// Clears WAITING; under the line's lock, with the line empty.
-    pub(crate) fn clear_waiting(&self) {
+    pub(crate) fn clear_waiting(&self, head: &AtomicU64) {
+        let _ = self.see_limit(head);
         self.word.fetch_and(!WAITING, Ordering::AcqRel);
     }
 
@@ -460,14 +472,15 @@ impl<F: Flavor> Gate<F> {
         self.word.fetch_add(count * PERMIT_ONE, Ordering::AcqRel);
     }
 
-    /// Stores the word without an exchange: for the receiver, under the line's lock, while WAITING
-    /// is set and no permit is out.
+    /// Stores the word without an exchange: for the receiver, whose head is at `head`, under the line's lock, while
+    /// WAITING is set and no permit is out.
     ///
     /// Then nobody else changes the word: claims are refused by WAITING (and a claim prepared before
     /// it was set fails on it), permits do not exist, parking senders and closers take the lock, and
     /// PARKED is the receiver's own.
-    pub(crate) fn store_exclusive(&self, word: Word, line_is_empty: bool) {
+    pub(crate) fn store_exclusive(&self, word: Word, head: u64, line_is_empty: bool) {
         let word = if line_is_empty {
+            let _ = self.set_limit(head);
             word.without(WAITING)
         } else {
             word
@@ -501,7 +514,7 @@ impl<F: Flavor> Gate<F> {
 #[cfg(all(test, not(wakerun_loom)))]
 mod tests {
     use super::*;
-    use crate::flavor::Mpsc;
+    use crate::flavor::{Mpmc, Mpsc};
 
     #[test]
     fn fields_do_not_touch_each_other() {
@@ -565,7 +578,7 @@ mod tests {
         assert!(!gate.close(CLOSED));
         assert_eq!(gate.try_claim(&head), Claim::Closed);
         let _ = gate.set_waiting();
-        gate.clear_waiting();
+        gate.clear_waiting(&head);
         assert!(gate.load().has(CLOSED));
         assert_eq!(gate.claim_permits(1, &head), Claim::Closed);
     }
@@ -579,5 +592,108 @@ mod tests {
         let _ = gate.set_parked();
         assert!(!gate.return_permits(1).1);
         assert!(gate.return_permits(1).1);
+    }
+
+    /// Gates with one word, for the short way and the long way: where the short way answers, it is as the long one.
+    fn short_ways_are_the_long_ones<F: Flavor>(word: Word, limit: u64, capacity: u64, head: u64) {
+        let pair = || {
+            let gates = [(); 2].map(|()| Gate::<F>::new(capacity));
+            for gate in &gates {
+                gate.word.store(word.0, Ordering::Relaxed);
+                gate.limit.store(limit, Ordering::Relaxed);
+            }
+            (gates, AtomicU64::new(head))
+        };
+        let what = format!("word {:x}, capacity {capacity}, head {head:x}", word.0);
+        let ([short, long], head) = pair();
+        let simply = short.claim_simply(&head);
+        let claim = long.claim(&head);
+        match simply {
+            Simply::Claimed { position, wake } => {
+                assert_eq!(claim, Claim::Claimed { position, wake }, "{what}");
+                assert_eq!(short.load(), long.load(), "{what}");
+            }
+            Simply::Full => assert_eq!(claim, Claim::Full, "{what}"),
+            Simply::Not => {}
+        }
+        if !matches!(simply, Simply::Claimed { .. }) {
+            assert_eq!(short.load(), word, "{what}");
+        }
+        for count in (1..=capacity).take(6) {
+            let ([short, long], head) = pair();
+            let full = short.is_surely_full(count, &head);
+            let claimed = short.claim_permits_simply(count, &head);
+            let claim = long.claim_permits(count, &head);
+            let is_claimed = matches!(claim, Claim::Claimed { .. });
+            assert_eq!(claimed, is_claimed, "{what}");
+            assert_eq!(short.load(), long.load(), "{what}");
+            assert!(!full || claim == Claim::Full, "{what}");
+        }
+        for count in 1..=word.permits() {
+            let ([short, long], _) = pair();
+            if short.return_permits_simply(count) {
+                let (after, wake) = long.return_permits(count);
+                assert!(!wake && !after.has(WAITING), "{what}");
+                assert_eq!(short.load(), after, "{what}");
+            } else {
+                assert_eq!(short.load(), word, "{what}");
+            }
+            let ([short, long], _) = pair();
+            match short.claim_with_permit_simply() {
+                Some((position, wake)) => {
+                    let claimed = Claim::Claimed { position, wake };
+                    assert_eq!(long.claim_with_permit(), claimed, "{what}");
+                    assert_eq!(short.load(), long.load(), "{what}");
+                }
+                None => assert_eq!(short.load(), word, "{what}"),
+            }
+        }
+    }
+
+    #[test]
+    fn short_ways_answer_as_the_long_ones_in_any_state() {
+        for capacity in [1, 2, 3, 5, MAX_CAPACITY as u64] {
+            // Few are enough where there is room for many.
+            let most = capacity.min(5);
+            for head in [0, 1, POSITION_MASK - 2, POSITION_MASK - 1, POSITION_MASK] {
+                for used in (0..=most).chain((capacity > most).then_some(capacity)) {
+                    for permits in 0..=used.min(most) {
+                        let flags =
+                            (0..PERMIT_ONE).filter(|flags| flags & (CLOSED | RX_GONE) != RX_GONE);
+                        for flags in flags {
+                            let tail = head.wrapping_add(used - permits) & POSITION_MASK;
+                            let word =
+                                Word((tail << TAIL_SHIFT) | (permits << PERMIT_SHIFT) | flags);
+                            // The limit of now, and old ones.
+                            for behind in 0..=2 {
+                                let seen = head.wrapping_sub(behind).wrapping_add(capacity);
+                                let limit = seen << TAIL_SHIFT;
+                                short_ways_are_the_long_ones::<Mpsc>(word, limit, capacity, head);
+                                short_ways_are_the_long_ones::<Mpmc>(word, limit, capacity, head);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_that_has_lasted_long_leaves_no_old_limit() {
+        let capacity = 2;
+        // As when it began: nobody has looked at the head since, but the tail has come half around.
+        for passed in [1 << 35, (1 << 35) + 1, (1 << 36) - 5] {
+            let head = AtomicU64::new(passed - capacity);
+            let word = Word((passed << TAIL_SHIFT) | WAITING);
+            let gate = Gate::<Mpsc>::new(capacity);
+            gate.word.store(word.0, Ordering::Relaxed);
+            gate.clear_waiting(&head);
+            assert_eq!(gate.claim_simply(&head), Simply::Full);
+            assert!(!gate.claim_permits_simply(1, &head));
+            let gate = Gate::<Mpsc>::new(capacity);
+            gate.store_exclusive(word, passed - capacity, true);
+            assert_eq!(gate.claim_simply(&head), Simply::Full);
+            assert!(!gate.claim_permits_simply(1, &head));
+        }
     }
 }

@@ -138,7 +138,7 @@ impl<T, F: Flavor> Chan<T, F> {
         if empty {
             self.rx.waiting.store(false, Ordering::Relaxed);
         }
-        self.gate.store_exclusive(word, empty);
+        self.gate.store_exclusive(word, head, empty);
         match line.first() {
             None | Some((_, Wants::Send)) if !batch.is_full() => {}
             _ => {
@@ -159,7 +159,8 @@ impl<T, F: Flavor> Chan<T, F> {
             return None;
         }
         let (node, next) = line.plain_first()?;
-        let used = word.used(self.rx.head.load(Ordering::Relaxed)) + 1;
+        let head = self.rx.head.load(Ordering::Relaxed);
+        let used = word.used(head) + 1;
         let capacity = self.gate.capacity();
         if used > capacity || (used < capacity && next.is_some()) {
             return None;
@@ -174,7 +175,7 @@ impl<T, F: Flavor> Chan<T, F> {
         if next.is_none() {
             self.rx.waiting.store(false, Ordering::Relaxed);
         }
-        self.gate.store_exclusive(word.push(), next.is_none());
+        self.gate.store_exclusive(word.push(), head, next.is_none());
         waker
     }
 
@@ -260,7 +261,7 @@ impl<T, F: Flavor> Chan<T, F> {
     pub(crate) fn end_line(&self) {
         if self.rx.waiting.load(Ordering::Relaxed) {
             self.rx.waiting.store(false, Ordering::Relaxed);
-            self.gate.clear_waiting();
+            self.gate.clear_waiting(&self.rx.head);
         }
     }
 

@@ -88,6 +88,32 @@ macro_rules! bounded_channels_give_way {
                     tx.send(1).await.unwrap();
                     rx.recv().await.unwrap()
                 });
+
+                let (tx, _rx) = $flavor::channel::<u8>(2);
+                gives_way!("room that is given back", {
+                    let tx: &$flavor::Sender<u8> = &tx;
+                    drop(tx.reserve().await.unwrap())
+                });
+                #[allow(unused_mut)]
+                let (tx, mut rx) = $flavor::channel(2);
+                gives_way!("reserved messages", {
+                    let tx: &$flavor::Sender<u8> = &tx;
+                    tx.reserve().await.unwrap().send(1).unwrap();
+                    rx.recv().await.unwrap()
+                });
+                #[allow(unused_mut)]
+                let (tx, mut rx) = $flavor::channel(1);
+                gives_way!("a line of one", {
+                    let tx: &$flavor::Sender<u8> = &tx;
+                    let permit = tx.try_reserve().unwrap();
+                    let (sent, _) = futures_lite::future::zip(tx.send(1), async {
+                        permit.send(0).unwrap();
+                        rx.recv().await.unwrap();
+                        rx.recv().await.unwrap()
+                    })
+                    .await;
+                    sent.unwrap()
+                });
             });
         }
     };

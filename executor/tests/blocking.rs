@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Instant;
 
-use common::{DropFlag, Event, LIMIT, each_kind, within};
+use common::{DropFlag, Event, Kind, LIMIT, each_kind, rounds, within};
 use wakerun::task::{Builder, JoinSet, spawn_blocking};
 use wakerun::{Handle, Runtime};
 
@@ -341,5 +341,42 @@ fn threads_that_are_idle_leave() {
         }
         // And the pool comes back.
         runtime.block_on(runtime.spawn_blocking(|| ())).unwrap();
+    });
+}
+
+#[test]
+fn a_job_that_is_begun_aborted_and_ended_at_once_runs_or_is_dropped() {
+    within("jobs, aborts and the end", || {
+        for kind in Kind::ALL {
+            for round in 0..rounds(2_000) / 20 {
+                let runtime = kind.build();
+                let jobs: Vec<_> = (0..8)
+                    .map(|_| {
+                        let ran = Arc::new(AtomicBool::new(false));
+                        let runs = Arc::clone(&ran);
+                        let (flag, dropped, on) = DropFlag::new();
+                        let job = runtime.spawn_blocking(move || {
+                            let _flag = flag;
+                            assert!(!runs.swap(true, Ordering::Relaxed), "run twice");
+                        });
+                        (ran, dropped, on, job)
+                    })
+                    .collect();
+                let aborts: Vec<_> = jobs.iter().map(|(.., job)| job.abort_handle()).collect();
+                thread::scope(|s| {
+                    s.spawn(move || aborts[..6].iter().for_each(|abort| abort.abort()));
+                    for _ in 0..round % 8 {
+                        thread::yield_now();
+                    }
+                    drop(runtime);
+                });
+                for (ran, dropped, on, job) in jobs {
+                    let ended = common::block_on(job);
+                    assert_eq!(ended.is_ok(), ran.load(Ordering::Relaxed), "{ended:?}");
+                    dropped.wait_blocking();
+                    assert_eq!(on.lock().unwrap().len(), 1);
+                }
+            }
+        }
     });
 }

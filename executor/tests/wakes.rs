@@ -4,10 +4,11 @@
 mod common;
 
 use std::cell::RefCell;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 use std::thread;
 
 use common::{Event, Kind, each_kind, each_pool, rounds, within};
@@ -415,6 +416,222 @@ fn a_main_future_is_woken_from_any_thread() {
                 s.spawn(move || set.set());
                 runtime.block_on(event.wait());
             });
+        }
+    });
+}
+
+/// What a future is found to do that is woken, aborted and ended from all sides.
+#[derive(Default)]
+struct Seen {
+    inside: AtomicBool,
+    polls: AtomicUsize,
+    drops: AtomicUsize,
+    /// Written before each wake, and read by the polls, without an order of their own.
+    written: AtomicUsize,
+    read: AtomicUsize,
+}
+
+/// Touched by one thread at a time, or the test fails.
+struct Touch<'a>(&'a Seen);
+
+impl<'a> Touch<'a> {
+    fn new(seen: &'a Seen) -> Self {
+        assert!(!seen.inside.swap(true, Ordering::Relaxed), "two at once");
+        assert_eq!(
+            seen.drops.load(Ordering::Relaxed),
+            0,
+            "touched when it was gone"
+        );
+        Self(seen)
+    }
+}
+
+impl Drop for Touch<'_> {
+    fn drop(&mut self) {
+        self.0.inside.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Ready when it has seen so much written; now and then it asks for another poll.
+struct Watched {
+    seen: Arc<Seen>,
+    last: usize,
+    kept: Vec<Waker>,
+}
+
+impl Future for Watched {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let seen = Arc::clone(&self.seen);
+        let touch = Touch::new(&seen);
+        let polls = seen.polls.fetch_add(1, Ordering::Relaxed);
+        let read = seen.written.load(Ordering::Relaxed);
+        seen.read.store(read, Ordering::Relaxed);
+        // More than the task has in stock, and back, and away.
+        match polls % 7 {
+            0 => (0..polls % 41).for_each(|_| self.kept.push(wake::clone_waker(cx.waker()))),
+            1 => self.kept.drain(..).for_each(wake::recycle),
+            2 => self.kept.clear(),
+            3 => self
+                .kept
+                .drain(..)
+                .for_each(|waker| wake::wake_owned(waker, Place::Tail)),
+            4 => wake::force_yield(cx),
+            _ => {}
+        }
+        drop(touch);
+        if read == self.last {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let seen = Arc::clone(&self.seen);
+        let _touch = Touch::new(&seen);
+        seen.drops.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Spawns watched futures; with the waker of each.
+fn watched(
+    runtime: &Runtime,
+    count: usize,
+    last: usize,
+) -> Vec<(Arc<Seen>, Waker, JoinHandle<()>)> {
+    let spawned = (0..count).map(|_| {
+        let seen = Arc::new(Seen::default());
+        let mut future = Watched {
+            seen: Arc::clone(&seen),
+            last,
+            kept: Vec::new(),
+        };
+        let (slot, known) = (Arc::new(Mutex::new(None)), Event::new());
+        let (mine, set) = (Arc::clone(&slot), known.clone());
+        let task = runtime.spawn(poll_fn(move |cx| {
+            if !set.is_set() {
+                *mine.lock().unwrap() = Some(cx.waker().clone());
+                set.set();
+            }
+            Pin::new(&mut future).poll(cx)
+        }));
+        runtime.block_on(known.wait());
+        let waker = slot.lock().unwrap().take().unwrap();
+        (seen, waker, task)
+    });
+    spawned.collect()
+}
+
+/// Writes and wakes, `times` at most, until it is told to stop.
+fn write_and_wake(tasks: &[(Arc<Seen>, Waker)], me: usize, times: usize, stop: &AtomicBool) {
+    for i in 0..times {
+        for (seen, waker) in tasks {
+            seen.written.fetch_add(1, Ordering::Relaxed);
+            match (i + me) % 3 {
+                0 => wake_by_value(waker),
+                1 => waker.wake_by_ref(),
+                _ => wake::wake(waker, Place::Tail),
+            }
+        }
+        if i % 16 == 0 {
+            thread::yield_now();
+        }
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+}
+
+#[test]
+fn polls_come_one_at_a_time_and_the_last_sees_what_was_written_before_any_wake() {
+    each_kind(|kind, runtime| {
+        let times = rounds(20_000);
+        let tasks = watched(&runtime, 3, 2 * times);
+        let wakers: Vec<_> = tasks
+            .iter()
+            .map(|(seen, waker, _)| (Arc::clone(seen), waker.clone()))
+            .collect();
+        thread::scope(|s| {
+            for me in 0..2 {
+                let wakers = &wakers;
+                s.spawn(move || write_and_wake(wakers, me, times, &AtomicBool::new(false)));
+            }
+            for (seen, _, task) in tasks {
+                runtime.block_on(task).unwrap();
+                assert_eq!(seen.read.load(Ordering::Relaxed), 2 * times, "{kind:?}");
+                assert_eq!(seen.drops.load(Ordering::Relaxed), 1);
+            }
+        });
+    });
+}
+
+#[test]
+fn a_task_that_is_woken_and_aborted_from_all_sides_is_dropped_once_and_polled_no_more() {
+    within("woken and aborted", || {
+        for kind in Kind::ALL {
+            let runtime = kind.build();
+            for round in 0..rounds(2_000) / 20 {
+                let mut tasks = watched(&runtime, 3, usize::MAX);
+                let wakers: Vec<_> = tasks
+                    .iter()
+                    .map(|(seen, waker, _)| (Arc::clone(seen), waker.clone()))
+                    .collect();
+                let stop = AtomicBool::new(false);
+                thread::scope(|s| {
+                    for me in 0..2 {
+                        let (wakers, stop) = (&wakers, &stop);
+                        s.spawn(move || write_and_wake(wakers, me, usize::MAX, stop));
+                    }
+                    for _ in 0..round % 10 {
+                        thread::yield_now();
+                    }
+                    for (seen, _, task) in tasks.drain(..) {
+                        task.abort();
+                        assert!(runtime.block_on(task).unwrap_err().is_cancelled());
+                        assert_eq!(seen.drops.load(Ordering::Relaxed), 1, "{kind:?}");
+                    }
+                    stop.store(true, Ordering::Relaxed);
+                });
+            }
+        }
+    });
+}
+
+#[test]
+fn a_runtime_that_ends_amid_wakes_and_aborts_drops_each_future_once() {
+    within("ended amid wakes", || {
+        for kind in Kind::ALL {
+            for round in 0..rounds(2_000) / 20 {
+                let runtime = kind.build();
+                let tasks = watched(&runtime, 4, usize::MAX);
+                let wakers: Vec<_> = tasks
+                    .iter()
+                    .map(|(seen, waker, _)| (Arc::clone(seen), waker.clone()))
+                    .collect();
+                let stop = AtomicBool::new(false);
+                thread::scope(|s| {
+                    for me in 0..2 {
+                        let (wakers, stop) = (&wakers, &stop);
+                        s.spawn(move || write_and_wake(wakers, me, usize::MAX, stop));
+                    }
+                    let aborts: Vec<_> =
+                        tasks.iter().map(|(.., task)| task.abort_handle()).collect();
+                    s.spawn(move || aborts[..2].iter().for_each(|abort| abort.abort()));
+                    for _ in 0..round % 10 {
+                        thread::yield_now();
+                    }
+                    drop(runtime);
+                    for (seen, _, task) in tasks {
+                        assert_eq!(seen.drops.load(Ordering::Relaxed), 1, "{kind:?}");
+                        assert!(common::block_on(task).unwrap_err().is_cancelled());
+                    }
+                    stop.store(true, Ordering::Relaxed);
+                });
+            }
         }
     });
 }

@@ -257,3 +257,82 @@ fn messages_behind_a_panicking_one_are_still_received() {
     assert_eq!(Arc::new(tx).capacity(), 4);
     ledger.assert_all_dropped_once();
 }
+
+/// Fills a channel whose positions have come to `lap`, has three senders wait whose wakers panic, and receives all.
+fn panic_at_each_release<T: Send>(
+    capacity: usize,
+    lap: usize,
+    message: fn(usize) -> T,
+    number: fn(&T) -> usize,
+) {
+    let (tx, mut rx) = channel(capacity);
+    for _ in 0..lap {
+        tx.try_send(message(0)).unwrap();
+        drop(rx.try_recv().unwrap());
+    }
+    for i in 0..capacity {
+        tx.try_send(message(i)).unwrap();
+    }
+    let bad = on_wake(|| panic!("a wake panics"));
+    let mut sends: Vec<_> = (0..3)
+        .map(|i| Box::pin(tx.send(message(capacity + i))))
+        .collect();
+    for send in &mut sends {
+        assert!(poll_once(send.as_mut(), &bad).is_pending());
+    }
+    let (mut got, mut hits) = (Vec::new(), 0);
+    let mut cx = std::task::Context::from_waker(noop());
+    while got.len() < capacity + 3 {
+        let in_turn = hits + got.len();
+        let received = catch_unwind(AssertUnwindSafe(|| {
+            if in_turn % 2 == 0 {
+                return rx.try_recv().unwrap();
+            }
+            match rx.poll_recv(&mut cx) {
+                std::task::Poll::Ready(Some(message)) => message,
+                _ => panic!("there is a message"),
+            }
+        }));
+        match received {
+            Ok(message) => got.push(number(&message)),
+            Err(_) => hits += 1,
+        }
+        assert!(hits <= 3, "at {lap} of {capacity}: a message is gone");
+    }
+    assert!(
+        got.into_iter().eq(0..capacity + 3),
+        "at {lap} of {capacity}"
+    );
+    for send in &mut sends {
+        assert!(poll_once(send.as_mut(), noop()).is_ready());
+    }
+    drop(sends);
+    // As new: all of its room, lap after lap.
+    assert_eq!(tx.capacity(), capacity);
+    for _ in 0..2 {
+        for i in 0..capacity {
+            tx.try_send(message(i)).unwrap();
+        }
+        assert!(tx.try_send(message(0)).is_err());
+        for i in 0..capacity {
+            assert_eq!(number(&rx.try_recv().unwrap()), i);
+        }
+    }
+}
+
+#[test]
+fn panicking_wakes_lose_no_message_wherever_it_stands() {
+    within("panicking wakes", || {
+        for capacity in [1, 2, 3, 5] {
+            for lap in 0..8 {
+                panic_at_each_release(capacity, lap, |i| i, |i| *i);
+                panic_at_each_release(capacity, lap, |i| vec![i; 1], |i| i[0]);
+                panic_at_each_release(capacity, lap, |i| [i; 9], |i| i[8]);
+            }
+        }
+        // More than a block of slots, of which messages of this size have 64 in each: at its edges.
+        for lap in [0, 1, 61, 62, 63, 64] {
+            panic_at_each_release(65, lap, |i| [i; 100], |i| i[99]);
+        }
+    });
+}
