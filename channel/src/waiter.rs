@@ -34,7 +34,7 @@ use std::ptr::NonNull;
 use std::task::Waker;
 
 use wakerun::sync::UnsafeCell;
-use wakerun::sync::atomic::{AtomicU32, Ordering};
+use wakerun::sync::atomic::{AtomicUsize, Ordering};
 
 /// What has become of a waiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,13 +49,13 @@ pub(crate) enum Status {
 }
 
 // No byte over and over: a compiler that sees one beside links that are not there fills them with it, too.
-const LINKED: u32 = 1;
-const DONE: u32 = 2;
-const TAKEN: u32 = 3;
-const GRANTED: u32 = 4;
-const CLOSED: u32 = 5;
-const GRANTED_HERE: u32 = 6;
-const LAPSED: u32 = 7;
+const LINKED: usize = 1;
+const DONE: usize = 2;
+const TAKEN: usize = 3;
+const GRANTED: usize = 4;
+const CLOSED: usize = 5;
+const GRANTED_HERE: usize = 6;
+const LAPSED: usize = 7;
 
 /// How a linked node stands; the second table above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,17 +106,21 @@ pub(crate) struct Links {
 /// A node, in the future that waits.
 ///
 /// Most futures never wait, so the links are filled only when the node is linked.
+#[repr(C)]
 pub(crate) struct Waiter {
-    status: AtomicU32,
     links: UnsafeCell<MaybeUninit<Links>>,
+    /// A whole word, between the links and a message that may follow: if there were a hole, or what is not filled yet
+    /// beside the message, the compiler would not see that a large one need not be copied from one place on the stack
+    /// to another.
+    status: AtomicUsize,
 }
 
 impl Waiter {
     #[inline]
     pub(crate) fn new() -> Self {
         Self {
-            status: AtomicU32::new(LINKED),
             links: UnsafeCell::new(MaybeUninit::uninit()),
+            status: AtomicUsize::new(LINKED),
         }
     }
 
