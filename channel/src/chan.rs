@@ -118,14 +118,35 @@ impl<T, F: Flavor> Chan<T, F> {
         self.gate.claim(&self.rx.head)
     }
 
+    /// Turns a permit into a position, with whether to wake a receiver. `None`: the receivers are gone.
+    #[inline(always)]
+    pub(crate) fn claim_with_permit(&self) -> Option<(u64, bool)> {
+        let simply = self.gate.claim_with_permit_simply();
+        simply.or_else(|| match self.gate.claim_with_permit() {
+            Claim::Claimed { position, wake } => Some((position, wake)),
+            Claim::Full | Claim::Closed => None,
+        })
+    }
+
     /// Writes a claimed message, and wakes a receiver if the claim said so.
     ///
     /// # Safety
     /// `position` was claimed by the caller and `wake` came with it; this is called once for it.
     #[inline(always)]
     pub(crate) unsafe fn publish(&self, position: u64, wake: bool, value: T) {
+        let value = ManuallyDrop::new(value);
+        // SAFETY: handed on; the message is forgotten here.
+        unsafe { self.publish_from(position, wake, &raw const *value) };
+    }
+
+    /// [`publish`](Self::publish) of a message that is moved out of `from`, in one copy.
+    ///
+    /// # Safety
+    /// As there; and there is one to be read, which the caller forgets.
+    #[inline(always)]
+    pub(crate) unsafe fn publish_from(&self, position: u64, wake: bool, from: *const T) {
         // SAFETY: handed on.
-        unsafe { self.ring.publish(position, value) };
+        unsafe { self.ring.publish_from(position, from) };
         if wake {
             // SAFETY: the claim saw PARKED.
             unsafe { self.wake_for_one() };
@@ -172,7 +193,7 @@ impl<T, F: Flavor> Chan<T, F> {
     /// # Safety
     /// As [`wake`](Self::wake).
     #[inline(never)]
-    pub(crate) unsafe fn wake_for_one(&self) {
+    unsafe fn wake_for_one(&self) {
         // SAFETY: handed on.
         unsafe { self.wake(News::Messages(1)) };
     }

@@ -233,21 +233,27 @@ impl<F: Flavor> Gate<F> {
         }
     }
 
+    /// Whether there is no room for `count` at one moment, or a line that comes first. `false`: there may be room, or
+    /// the channel is closed.
+    #[inline]
+    fn is_surely_full(&self, count: u64, head: &AtomicU64) -> bool {
+        let seen = head.load(Ordering::Acquire);
+        let word = self.load();
+        // The word as it was while the head stood still.
+        !word.has(CLOSED)
+            && (word.has(WAITING) || word.used(seen) + count > self.capacity())
+            && head.load(Ordering::Acquire) == seen
+    }
+
     /// As [`claim_or_line`](Self::claim_or_line), but `Full` is the truth of one moment.
     fn claim_exactly(&self, count: u64, head: &AtomicU64, take: impl Fn(Word) -> Word) -> Claim {
         loop {
+            if self.is_surely_full(count, head) {
+                return Claim::Full;
+            }
             let claim = self.claim_or_line(count, head, &take);
             if claim != Claim::Full {
                 return claim;
-            }
-            // The word as it is while the head stands still.
-            let seen = head.load(Ordering::Acquire);
-            let word = self.load();
-            if head.load(Ordering::Acquire) == seen
-                && !word.has(CLOSED)
-                && (word.has(WAITING) || word.used(seen) + count > self.capacity())
-            {
-                return Claim::Full;
             }
         }
     }
@@ -310,18 +316,6 @@ impl<F: Flavor> Gate<F> {
         exchanged.is_ok()
     }
 
-    /// Whether there is no room for `count` permits at this moment. `false`: there may be, or something else is in
-    /// the way.
-    #[inline]
-    pub(crate) fn is_surely_full(&self, count: u64, head: &AtomicU64) -> bool {
-        let seen = head.load(Ordering::Acquire);
-        let word = self.load();
-        // The word as it was while the head stood still.
-        !word.has(CLOSED | WAITING)
-            && word.used(seen) + count > self.capacity()
-            && head.load(Ordering::Acquire) == seen
-    }
-
     /// The long way to a position for a message, for a caller that goes to the line if there is none.
     pub(crate) fn claim(&self, head: &AtomicU64) -> Claim {
         self.claim_or_line(1, head, Word::bring::<F>)
@@ -379,7 +373,7 @@ impl<F: Flavor> Gate<F> {
     }
 
     /// Turns a permit into a position. Refused only when the receiver is gone.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn claim_with_permit(&self) -> Claim {
         let (before, changed) = self
             .update(|word| (!word.has(RX_GONE)).then(|| Word(word.bring::<F>().0 - PERMIT_ONE)));

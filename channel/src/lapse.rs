@@ -40,17 +40,11 @@ impl<T, F: Flavor> Chan<T, F> {
         ended
     }
 
-    /// Whether there is room that was granted to somebody who does not come for it.
-    #[inline]
-    pub(crate) fn has_due(&self) -> bool {
-        self.rx.due.load(Ordering::Acquire) > 0
-    }
-
-    /// Takes such room back, if there is some. `true`: some has been
+    /// Room that is granted to somebody who does not come for it is to be had. `true`: some has been
     /// taken back, and nobody waits for it.
     #[cold]
     pub(crate) fn reclaim_due(&self) -> bool {
-        if !self.has_due() {
+        if self.rx.due.load(Ordering::Acquire) == 0 {
             return false;
         }
         let mut batch = Batch::new(Place::Tail);

@@ -526,6 +526,13 @@ fn watched(
     spawned.collect()
 }
 
+/// What [`write_and_wake`] needs of them.
+fn wakers_of(tasks: &[(Arc<Seen>, Waker, JoinHandle<()>)]) -> Vec<(Arc<Seen>, Waker)> {
+    let wakers = tasks.iter();
+    let wakers = wakers.map(|(seen, waker, _)| (Arc::clone(seen), waker.clone()));
+    wakers.collect()
+}
+
 /// Writes and wakes, `times` at most, until it is told to stop.
 fn write_and_wake(tasks: &[(Arc<Seen>, Waker)], me: usize, times: usize, stop: &AtomicBool) {
     for i in 0..times {
@@ -551,10 +558,7 @@ fn polls_come_one_at_a_time_and_the_last_sees_what_was_written_before_any_wake()
     each_kind(|kind, runtime| {
         let times = rounds(20_000);
         let tasks = watched(&runtime, 3, 2 * times);
-        let wakers: Vec<_> = tasks
-            .iter()
-            .map(|(seen, waker, _)| (Arc::clone(seen), waker.clone()))
-            .collect();
+        let wakers = wakers_of(&tasks);
         thread::scope(|s| {
             for me in 0..2 {
                 let wakers = &wakers;
@@ -576,10 +580,7 @@ fn a_task_that_is_woken_and_aborted_from_all_sides_is_dropped_once_and_polled_no
             let runtime = kind.build();
             for round in 0..rounds(2_000) / 20 {
                 let mut tasks = watched(&runtime, 3, usize::MAX);
-                let wakers: Vec<_> = tasks
-                    .iter()
-                    .map(|(seen, waker, _)| (Arc::clone(seen), waker.clone()))
-                    .collect();
+                let wakers = wakers_of(&tasks);
                 let stop = AtomicBool::new(false);
                 thread::scope(|s| {
                     for me in 0..2 {
@@ -608,10 +609,7 @@ fn a_runtime_that_ends_amid_wakes_and_aborts_drops_each_future_once() {
             for round in 0..rounds(2_000) / 20 {
                 let runtime = kind.build();
                 let tasks = watched(&runtime, 4, usize::MAX);
-                let wakers: Vec<_> = tasks
-                    .iter()
-                    .map(|(seen, waker, _)| (Arc::clone(seen), waker.clone()))
-                    .collect();
+                let wakers = wakers_of(&tasks);
                 let stop = AtomicBool::new(false);
                 thread::scope(|s| {
                     for me in 0..2 {

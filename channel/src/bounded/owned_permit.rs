@@ -6,7 +6,6 @@ use std::mem::MaybeUninit;
 use super::Sender;
 use crate::error::SendError;
 use crate::flavor::{Flavor, Mpsc};
-use crate::gate::Claim;
 
 /// As a [`Permit`](super::Permit), but owns its [`Sender`], which comes back when the permit is used or
 /// [released](Self::release): for structs, and for tasks that outlive the place where they reserved.
@@ -46,22 +45,26 @@ impl<T, F: Flavor> OwnedPermit<T, F> {
         }
     }
 
+    /// The permit is used: nothing is left for its drop.
+    fn take_sender(&mut self) -> Sender<T, F> {
+        match self.sender.take() {
+            Some(sender) => sender,
+            None => unreachable!("the sender leaves with the permit's end"),
+        }
+    }
+
     /// Sends a message: no lock, no wait; the sender comes back. See [`Permit::send`](super::Permit::send).
     ///
     /// # Errors
     /// If the receivers are gone; the message comes back.
     pub fn send(mut self, value: T) -> Result<Sender<T, F>, SendError<T>> {
-        match self.sender().chan().gate.claim_with_permit() {
-            Claim::Claimed { position, wake } => match self.sender.take() {
-                Some(sender) => {
-                    // SAFETY: claimed just now, in exchange for the permit.
-                    unsafe { sender.chan().publish(position, wake, value) };
-                    Ok(sender)
-                }
-                None => unreachable!("the sender leaves with the permit's end"),
-            },
-            Claim::Full | Claim::Closed => Err(SendError(value)),
-        }
+        let Some((position, wake)) = self.sender().chan().claim_with_permit() else {
+            return Err(SendError(value));
+        };
+        let sender = self.take_sender();
+        // SAFETY: claimed just now, in exchange for the permit.
+        unsafe { sender.chan().publish(position, wake, value) };
+        Ok(sender)
     }
 
     /// Sends a message that is built in its slot; the sender comes back. See
@@ -85,17 +88,13 @@ impl<T, F: Flavor> OwnedPermit<T, F> {
         mut self,
         write: impl for<'s> FnOnce(&'s mut MaybeUninit<T>) -> &'s mut T,
     ) -> Result<Sender<T, F>, SendError<()>> {
-        match self.sender().chan().gate.claim_with_permit() {
-            Claim::Claimed { position, wake } => match self.sender.take() {
-                Some(sender) => {
-                    // SAFETY: claimed just now, in exchange for the permit.
-                    unsafe { sender.chan().publish_in_place(position, wake, write) };
-                    Ok(sender)
-                }
-                None => unreachable!("the sender leaves with the permit's end"),
-            },
-            Claim::Full | Claim::Closed => Err(SendError(())),
-        }
+        let Some((position, wake)) = self.sender().chan().claim_with_permit() else {
+            return Err(SendError(()));
+        };
+        let sender = self.take_sender();
+        // SAFETY: claimed just now, in exchange for the permit.
+        unsafe { sender.chan().publish_in_place(position, wake, write) };
+        Ok(sender)
     }
 
     /// Gives the room to the next in line; the sender comes back.
@@ -107,13 +106,9 @@ impl<T, F: Flavor> OwnedPermit<T, F> {
     /// assert_eq!(tx.capacity(), 1);
     /// ```
     pub fn release(mut self) -> Sender<T, F> {
-        match self.sender.take() {
-            Some(sender) => {
-                sender.chan().return_permits(1);
-                sender
-            }
-            None => unreachable!("the sender leaves with the permit's end"),
-        }
+        let sender = self.take_sender();
+        sender.chan().return_permits(1);
+        sender
     }
 
     pub(super) fn is_closed(&self) -> bool {

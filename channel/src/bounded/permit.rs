@@ -6,7 +6,6 @@ use std::mem::MaybeUninit;
 use crate::chan::Chan;
 use crate::error::SendError;
 use crate::flavor::{Flavor, Mpsc};
-use crate::gate::Claim;
 
 /// Room for one message: a count, not a place in the order. Messages are ordered by
 /// [`send`](Permit::send), so a permit that is held for long holds nobody back but by its count.
@@ -63,28 +62,13 @@ impl<'a, T, F: Flavor> Permit<'a, T, F> {
     #[inline]
     pub fn send(self, value: T) -> Result<(), SendError<T>> {
         let chan = self.chan;
-        let Some((position, wake)) = chan.gate.claim_with_permit_simply() else {
-            return self.send_slowly(value);
+        let Some((position, wake)) = chan.claim_with_permit() else {
+            return Err(SendError(value));
         };
         std::mem::forget(self);
         // SAFETY: claimed just now, in exchange for the permit.
         unsafe { chan.publish(position, wake, value) };
         Ok(())
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn send_slowly(self, value: T) -> Result<(), SendError<T>> {
-        let chan = self.chan;
-        match chan.gate.claim_with_permit() {
-            Claim::Claimed { position, wake } => {
-                std::mem::forget(self);
-                // SAFETY: claimed just now, in exchange for the permit.
-                unsafe { chan.publish(position, wake, value) };
-                Ok(())
-            }
-            Claim::Full | Claim::Closed => Err(SendError(value)),
-        }
     }
 
     /// Sends a message that `make` builds in its slot: a large one need not be copied.
@@ -132,15 +116,13 @@ impl<'a, T, F: Flavor> Permit<'a, T, F> {
         write: impl for<'s> FnOnce(&'s mut MaybeUninit<T>) -> &'s mut T,
     ) -> Result<(), SendError<()>> {
         let chan = self.chan;
-        match chan.gate.claim_with_permit() {
-            Claim::Claimed { position, wake } => {
-                std::mem::forget(self);
-                // SAFETY: claimed just now, in exchange for the permit.
-                unsafe { chan.publish_in_place(position, wake, write) };
-                Ok(())
-            }
-            Claim::Full | Claim::Closed => Err(SendError(())),
-        }
+        let Some((position, wake)) = chan.claim_with_permit() else {
+            return Err(SendError(()));
+        };
+        std::mem::forget(self);
+        // SAFETY: claimed just now, in exchange for the permit.
+        unsafe { chan.publish_in_place(position, wake, write) };
+        Ok(())
     }
 }
 

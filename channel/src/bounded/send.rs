@@ -97,11 +97,7 @@ impl<'a, T, F: Flavor> Send<'a, T, F> {
     ) -> Poll<Result<(), SendError<T>>> {
         self.stage.set(Stage::Over);
         // SAFETY: handed on; the message leaves the waiter.
-        unsafe { chan.ring.publish_from(position, self.waiter.value_place()) };
-        if wake {
-            // SAFETY: the claim saw PARKED.
-            unsafe { chan.wake_for_one() };
-        }
+        unsafe { chan.publish_from(position, wake, self.waiter.value_place()) };
         Poll::Ready(Ok(()))
     }
 

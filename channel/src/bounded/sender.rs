@@ -317,10 +317,6 @@ impl<T, F: Flavor> Sender<T, F> {
     /// Claims one permit.
     #[inline(never)]
     fn try_reserve_slowly(&self) -> Result<(), TrySendError<()>> {
-        let chan = &*self.chan;
-        if chan.gate.is_surely_full(1, &chan.rx.head) && !chan.has_due() {
-            return Err(TrySendError::Full(()));
-        }
         match self.try_claim_permits(1) {
             Claim::Claimed { .. } => Ok(()),
             Claim::Full => Err(TrySendError::Full(())),

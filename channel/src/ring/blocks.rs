@@ -109,22 +109,11 @@ impl<T> Blocks<T> {
     ///
     /// # Safety
     /// The caller is the receiver and the position its head, or has the line's lock and has seen a head that is not
-    /// beyond it. The view is good while that is so.
-    #[inline]
+    /// beyond it, or has claimed the position and not published it yet. The view is good while that is so.
+    #[inline(always)]
     pub(super) unsafe fn find(&self, position: u64) -> Option<Slots<T>> {
         let block = self.entry(position).load(Ordering::Acquire);
         // SAFETY: handed on.
-        (!block.is_null()).then(|| unsafe { self.slots(block) })
-    }
-
-    /// The slots that a position is in; `None` if nobody has put a block there yet.
-    ///
-    /// # Safety
-    /// As [`obtain`](Self::obtain).
-    #[inline(always)]
-    pub(super) unsafe fn find_claimed(&self, position: u64) -> Option<Slots<T>> {
-        let block = self.entry(position).load(Ordering::Acquire);
-        // SAFETY: the claim keeps the block there.
         (!block.is_null()).then(|| unsafe { self.slots(block) })
     }
 
@@ -134,11 +123,11 @@ impl<T> Blocks<T> {
     /// The caller has claimed the position; the view is good until it publishes it.
     #[inline]
     pub(super) unsafe fn obtain(&self, position: u64) -> Slots<T> {
-        let entry = self.entry(position);
-        let mut block = entry.load(Ordering::Acquire);
-        if block.is_null() {
-            block = self.install(entry);
+        // SAFETY: claimed.
+        if let Some(slots) = unsafe { self.find(position) } {
+            return slots;
         }
+        let block = self.install(self.entry(position));
         // SAFETY: the claim keeps the block there.
         unsafe { self.slots(block) }
     }

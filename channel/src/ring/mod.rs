@@ -21,7 +21,7 @@
 mod blocks;
 mod slots;
 
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::MaybeUninit;
 
 use wakerun::sync::UnsafeCell;
 use wakerun::sync::atomic::AtomicU8;
@@ -186,22 +186,6 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Moves a message in and publishes it.
-    ///
-    /// # Safety
-    /// As [`publish_from`](Self::publish_from), but for what is read there.
-    #[inline(always)]
-    pub(crate) unsafe fn publish(&self, position: u64, value: T) {
-        if self.slots.is_vacant() {
-            let value = ManuallyDrop::new(value);
-            // SAFETY: handed on; the message is forgotten here.
-            unsafe { self.put_from(position, false, &raw const *value) };
-        } else {
-            // SAFETY: handed on.
-            unsafe { self.slots.publish(position, value) };
-        }
-    }
-
     // Three ways to write, each to its end: slots that are chosen first and written to after that cost more.
 
     /// # Safety
@@ -213,7 +197,7 @@ impl<T> Ring<T> {
             return unsafe { self.slots.put_from(position, deposited, from) };
         };
         // SAFETY: claimed, and published below.
-        match unsafe { blocks.find_claimed(position) } {
+        match unsafe { blocks.find(position) } {
             // SAFETY: handed on.
             Some(slots) => unsafe { slots.put_from(position, deposited, from) },
             // SAFETY: handed on.

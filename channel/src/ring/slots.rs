@@ -168,29 +168,15 @@ impl<T> Slots<T> {
         unsafe { &*value }
     }
 
-    /// Writes a message and publishes it.
-    ///
-    /// # Safety
-    /// The caller has claimed `position`, which is in these slots, and publishes it once.
-    #[inline(always)]
-    pub(crate) unsafe fn publish(&self, position: u64, value: T) {
-        // Not in a closure, which the message would be copied into.
-        let place = self
-            .value_cell(position)
-            .with_mut(|place| place.cast::<T>());
-        // SAFETY: the claim makes this thread the only one to touch the value; the receiver is done with what
-        // was there, since the claimant has seen its head.
-        unsafe { place.write(value) };
-        self.set_stamp(position, MESSAGE);
-    }
-
     /// Moves a message in out of `from`, in one copy, and publishes it; `deposited`: its sender may still withdraw it.
     ///
     /// # Safety
-    /// As [`publish`](Self::publish); and there is one to be read, which the caller forgets.
+    /// The caller has claimed `position`, which is in these slots, and publishes it once. There is a message to be read,
+    /// which the caller forgets.
     #[inline(always)]
     pub(crate) unsafe fn put_from(&self, position: u64, deposited: bool, from: *const T) {
-        // SAFETY: as above; and a slot is no part of what a caller has.
+        // SAFETY: the claim makes this thread the only one to touch the value; the receiver is done with what
+        // was there, since the claimant has seen its head. And a slot is no part of what a caller has.
         self.value_cell(position)
             .with_mut(|place| unsafe { place.cast::<T>().copy_from_nonoverlapping(from, 1) });
         self.set_stamp(position, if deposited { DEPOSITED } else { MESSAGE });
