@@ -253,6 +253,69 @@ fn two_tasks_that_wake_each_other_leave_room_for_others() {
     });
 }
 
+/// Two tasks of the only worker that wake each other again and again, each poll as long as `poll`, beside a third one
+/// that yields. Returns how many polls of theirs there were between two of its polls, after some for getting settled.
+fn polls_between_turns(poll: Duration, turns: usize) -> Vec<usize> {
+    const SETTLING: usize = 20;
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1)
+        .build()
+        .unwrap();
+    let polls = Arc::new(AtomicUsize::new(0));
+    let stop = Arc::new(AtomicBool::new(false));
+    let wakers = Arc::new(Mutex::new([None::<Waker>, None]));
+    let between = runtime.block_on(runtime.spawn(async move {
+        for me in 0..2 {
+            let (polls, stop, wakers) = (polls.clone(), stop.clone(), wakers.clone());
+            drop(task::spawn(poll_fn(move |cx| {
+                polls.fetch_add(1, Ordering::Relaxed);
+                busy(poll);
+                let other = {
+                    let mut wakers = wakers.lock().unwrap();
+                    wakers[me] = Some(cx.waker().clone());
+                    wakers[1 - me].clone()
+                };
+                if let Some(other) = other {
+                    wake::wake_owned(other, Place::Next);
+                }
+                if stop.load(Ordering::Relaxed) {
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
+                }
+            })));
+        }
+        let mut between = Vec::new();
+        for _ in 0..SETTLING + turns {
+            let before = polls.load(Ordering::Relaxed);
+            yield_now().await;
+            between.push(polls.load(Ordering::Relaxed) - before);
+        }
+        stop.store(true, Ordering::Relaxed);
+        between
+    }));
+    between.unwrap().split_off(SETTLING)
+}
+
+#[test]
+fn talkers_with_long_polls_make_way_after_a_few() {
+    within("long polls", || {
+        for between in polls_between_turns(Duration::from_micros(100), 50) {
+            // Three out of the next slot, and one out of the ring.
+            assert!(between <= 4, "{between} polls between two turns");
+        }
+    });
+}
+
+#[test]
+fn talkers_with_short_polls_make_way_after_some_hundred() {
+    within("short polls", || {
+        for between in polls_between_turns(Duration::ZERO, 1000) {
+            assert!(between <= 257, "{between} polls between two turns");
+        }
+    });
+}
+
 #[test]
 fn a_task_that_waits_by_yielding_lets_others_run() {
     // B049

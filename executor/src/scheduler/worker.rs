@@ -2,6 +2,7 @@
 
 mod drive;
 mod measure;
+mod row;
 mod sleep;
 
 use std::cell::{Cell, RefCell};
@@ -24,11 +25,10 @@ use crate::task::header::Task;
 use crate::task::owned::Owner;
 use crate::task::state::{End, Start};
 use measure::Measure;
+use row::Row;
 
 /// Tasks that a worker takes from the injector at a time, at most.
 const INJECTOR_BATCH: usize = 64;
-/// Runs out of the next slot in a row before the ring gets its turn.
-const NEXT_IN_A_ROW: u32 = 3;
 /// The worker's side that only its own thread touches. What each poll needs comes first, in one cache line.
 #[repr(C, align(64))]
 pub(crate) struct Worker {
@@ -37,7 +37,7 @@ pub(crate) struct Worker {
     remote: Arc<CachePadded<Remote>>,
     ring: Ring,
     index: usize,
-    next_in_a_row: Cell<u32>,
+    row: Row,
     turns: Turns,
     /// It is time to look at what comes from outside, before the next task.
     look_outside: Cell<bool>,
@@ -74,7 +74,7 @@ impl Worker {
             owned: tools.owned,
             turns: Turns::new(workers == 1),
             hooks: HookSlots::new(),
-            next_in_a_row: Cell::new(0),
+            row: Row::new(),
             look_outside: Cell::new(false),
             measure: Measure::new(),
             last_notify: Cell::new(None),
@@ -257,15 +257,12 @@ impl Worker {
     #[inline(always)]
     fn take_own(&self, remote: &Remote, alone: bool) -> Option<Task> {
         if let Some(task) = remote.next.take(alone) {
-            let in_a_row = self.next_in_a_row.get();
-            if in_a_row < NEXT_IN_A_ROW {
-                self.next_in_a_row.set(in_a_row + 1);
+            if self.row.goes_on() {
                 return Some(task);
             }
-            // Three in a row are two tasks that talk to each other; the others are served first.
             self.push_ring(task);
         }
-        self.next_in_a_row.set(0);
+        self.row.begin();
         self.ring.pop(alone)
     }
 

@@ -99,6 +99,7 @@ impl Worker {
                 .max(1);
             mean_now = Some(mean);
             if polls >= self.polls_wanted(time) {
+                self.row.measured(mean);
                 // A worker that has lost its core for a while is no reason to split up tasks that talk: what counts
                 // as long has been so twice in a row.
                 let mean = mean.min(self.measure.last_mean.replace(mean));
@@ -106,6 +107,8 @@ impl Worker {
                 self.measure_from(now);
             } else {
                 self.measure.polls.set(polls);
+                // So few may be of one kind only: they make rows shorter, not longer.
+                self.row.measured(mean.max(self.measure.last_mean.get()));
             }
         } else {
             self.measure_from(now);
@@ -188,6 +191,7 @@ impl Worker {
         self.measure.step.set(FIRST_READING);
         self.measure.last_mean.set(UNKNOWN_MEAN_NS);
         self.remote().set_mean_ns(UNKNOWN_MEAN_NS);
+        self.row.forget();
     }
 }
 
