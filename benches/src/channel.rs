@@ -48,11 +48,30 @@ pub trait Channel<T: Payload>: 'static {
         each: impl FnMut(usize) + Send,
     ) -> impl Future<Output = ()> + Send;
 
+    /// Receives messages until `each` or the channel ends it, and sends what `each` makes of their numbers on. Written
+    /// out for each channel, too.
+    fn forward_all(
+        receiver: &mut Self::Receiver,
+        senders: &mut [Self::Sender],
+        each: impl FnMut(usize) -> Forward + Send,
+    ) -> impl Future<Output = ()> + Send;
+
     /// Sends a message with this number if there is room.
     fn try_send(sender: &mut Self::Sender, number: usize) -> bool;
 
     /// Receives a message if there is one.
     fn try_recv(receiver: &mut Self::Receiver) -> Option<usize>;
+}
+
+/// What becomes of a message that was received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forward {
+    /// A message with this number goes to the sender with this index.
+    To(usize, usize),
+    /// Nothing is sent.
+    Nowhere,
+    /// Nothing is sent, and none is received any more.
+    End,
 }
 
 /// A channel for all payloads that are measured.
@@ -193,6 +212,27 @@ macro_rules! channel {
             async fn recv_all($rx: &mut $receiver, mut each: impl FnMut(usize) + Send) {
                 while let Some(message) = $recv {
                     each(message.number());
+                }
+            }
+
+            async fn forward_all(
+                $rx: &mut $receiver,
+                senders: &mut [$sender],
+                mut each: impl FnMut(usize) -> $crate::channel::Forward + Send,
+            ) {
+                while let Some(message) = $recv {
+                    let forward = each(message.number());
+                    drop(message);
+                    match forward {
+                        $crate::channel::Forward::To(to, $number) => {
+                            let $tx = &mut senders[to];
+                            if !$send {
+                                return;
+                            }
+                        }
+                        $crate::channel::Forward::Nowhere => {}
+                        $crate::channel::Forward::End => return,
+                    }
                 }
             }
 

@@ -198,9 +198,11 @@ async fn receive<T: Payload, C: Channel<T>>(mut receiver: C::Receiver, channel: 
 }
 
 #[cfg(test)]
+#[allow(unreachable_pub, reason = "channels are described as public ones")]
 mod tests {
     use super::*;
-    use crate::peers::{TokioCurrentThread, TokioMpsc};
+    use crate::channel::channel;
+    use crate::peers::TokioCurrentThread;
 
     const TINY: Shape = Shape {
         channels: 9,
@@ -210,53 +212,15 @@ mod tests {
         per_sender: 5,
     };
 
-    /// A channel that loses one message of each channel.
-    struct Lossy;
-
-    impl Channel<usize> for Lossy {
-        const NAME: &'static str = "lossy";
-        const PACKAGE: &'static str = "tokio";
-        const ONE_SENDER: bool = false;
-        const ONE_RECEIVER: bool = true;
-        type Sender = <TokioMpsc as Channel<usize>>::Sender;
-        type Receiver = <TokioMpsc as Channel<usize>>::Receiver;
-
-        fn open(
-            capacity: usize,
-            senders: usize,
-            receivers: usize,
-        ) -> (Vec<Self::Sender>, Vec<Self::Receiver>) {
-            <TokioMpsc as Channel<usize>>::open(capacity, senders, receivers)
-        }
-
-        async fn send(sender: &mut Self::Sender, message: usize) -> bool {
-            message == 7 || <TokioMpsc as Channel<usize>>::send(sender, message).await
-        }
-
-        async fn recv(receiver: &mut Self::Receiver) -> Option<usize> {
-            <TokioMpsc as Channel<usize>>::recv(receiver).await
-        }
-
-        async fn send_all(sender: &mut Self::Sender, numbers: std::ops::Range<usize>) -> bool {
-            for number in numbers {
-                if !Self::send(sender, number).await {
-                    return false;
-                }
-            }
-            true
-        }
-
-        async fn recv_all(receiver: &mut Self::Receiver, each: impl FnMut(usize) + Send) {
-            <TokioMpsc as Channel<usize>>::recv_all(receiver, each).await;
-        }
-
-        fn try_send(sender: &mut Self::Sender, message: usize) -> bool {
-            sender.try_send(message).is_ok()
-        }
-
-        fn try_recv(receiver: &mut Self::Receiver) -> Option<usize> {
-            receiver.try_recv().ok()
-        }
+    channel! {
+        /// A channel that loses the message with the number 7.
+        Lossy = "lossy" from "tokio",
+        many to one, tokio::sync::mpsc::Sender<T> => tokio::sync::mpsc::Receiver<T>,
+        open |capacity| tokio::sync::mpsc::channel(capacity),
+        send |tx, number| number == 7 || tx.send(T::new(number)).await.is_ok(),
+        recv |rx| rx.recv().await,
+        try_send |tx, number| tx.try_send(T::new(number)).is_ok(),
+        try_recv |rx| rx.try_recv().ok(),
     }
 
     #[test]

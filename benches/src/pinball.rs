@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use crate::channel::Channel;
+use crate::channel::{Channel, Forward};
 use crate::gate::{Countdown, Gate};
 use crate::runtime::Runtime;
 use crate::work::Sample;
@@ -71,7 +71,7 @@ pub fn run<C: Channel<usize>, R: Runtime>(table: Table, workers: usize) -> Resul
                 balls: balls.clone(),
                 throws: first.count(),
                 jumps: table.jumps,
-                random: (graph * NODES + node + 1) as u64,
+                walk: Walk((graph * NODES + node + 1) as u64),
             };
             runtime.spawn(node.run(Seat(board.clone())));
         }
@@ -140,7 +140,7 @@ struct Node<C: Channel<usize>> {
     /// Balls that this node throws in.
     throws: usize,
     jumps: usize,
-    random: u64,
+    walk: Walk,
 }
 
 impl<C: Channel<usize>> Node<C> {
@@ -148,37 +148,50 @@ impl<C: Channel<usize>> Node<C> {
         let board = &*seat.0;
         board.gate.pass().await;
         for _ in 0..self.throws {
-            self.throw(self.jumps).await;
+            let to = self.walk.next(self.others.len());
+            C::send(&mut self.others[to], self.jumps).await;
         }
-        let mut got = 0;
-        while let Some(ball) = C::recv(&mut self.receiver).await {
+        let (others, balls, mut walk) = (self.others.len(), &self.balls, self.walk);
+        let (mut got, mut was_last) = (0, false);
+        C::forward_all(&mut self.receiver, &mut self.others, |ball| {
             if ball == END {
-                break;
+                return Forward::End;
             }
             got += 1;
             if ball > 0 {
-                self.throw(ball - 1).await;
-            } else if self.balls.fetch_sub(1, Ordering::AcqRel) == 1 {
-                if board.playing.fetch_sub(1, Ordering::AcqRel) == 1 {
-                    board.ended.set(Instant::now()).expect("one last ball");
-                }
-                // No ball is left, so there is room everywhere.
-                for other in &mut self.others {
-                    let _ = C::send(other, END).await;
-                }
-                break;
+                return Forward::To(walk.next(others), ball - 1);
+            }
+            was_last = balls.fetch_sub(1, Ordering::AcqRel) == 1;
+            if was_last {
+                Forward::End
+            } else {
+                Forward::Nowhere
+            }
+        })
+        .await;
+        if was_last {
+            if board.playing.fetch_sub(1, Ordering::AcqRel) == 1 {
+                board.ended.set(Instant::now()).expect("one last ball");
+            }
+            // No ball is left, so there is room everywhere.
+            for other in &mut self.others {
+                let _ = C::send(other, END).await;
             }
         }
         board.got.fetch_add(got, Ordering::Relaxed);
     }
+}
 
-    async fn throw(&mut self, jumps_left: usize) {
-        // A xorshift generator: the same walk on every channel and runtime.
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        let to = (self.random >> 33) as usize % self.others.len();
-        C::send(&mut self.others[to], jumps_left).await;
+/// A walk at random, by a xorshift generator: the same on every channel and runtime.
+#[derive(Clone, Copy)]
+struct Walk(u64);
+
+impl Walk {
+    fn next(&mut self, places: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 33) as usize % places
     }
 }
 
