@@ -56,6 +56,7 @@ impl<T> Out<T> for Poll<Option<T>> {
         unsafe { ptr::write(self, filled) };
     }
 
+    #[inline(always)]
     fn take_back(&mut self) -> Option<T> {
         match mem::replace(self, Self::NOTHING) {
             Poll::Ready(value) => value,
@@ -84,6 +85,7 @@ impl<T> Out<T> for Result<T, TryRecvError> {
         unsafe { ptr::write(self, filled) };
     }
 
+    #[inline(always)]
     fn take_back(&mut self) -> Option<T> {
         mem::replace(self, Self::NOTHING).ok()
     }
@@ -98,6 +100,7 @@ impl<T> Out<T> for Option<T> {
         unsafe { ptr::write(self, filled) };
     }
 
+    #[inline(always)]
     fn take_back(&mut self) -> Option<T> {
         self.take()
     }
@@ -113,6 +116,7 @@ impl<T> Out<T> for Vec<T> {
         self.push(unsafe { ptr::read(from) });
     }
 
+    #[inline(always)]
     fn take_back(&mut self) -> Option<T> {
         self.pop()
     }
@@ -128,6 +132,7 @@ impl<T> Out<T> for InPlace {
         unreachable!("messages stay where they are")
     }
 
+    #[inline(always)]
     fn take_back(&mut self) -> Option<T> {
         None
     }

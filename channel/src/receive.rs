@@ -6,6 +6,7 @@ use std::mem::ManuallyDrop;
 use std::ptr;
 use std::sync::Arc;
 
+use wakerun::lock::LockGuard;
 use wakerun::panics::FirstPanic;
 use wakerun::sync::atomic::{Ordering, fence};
 use wakerun::sync::{spin_loop, thread};
@@ -15,6 +16,7 @@ use crate::chan::Chan;
 use crate::error::TryRecvError;
 use crate::flavor::{Flavor, Mpsc};
 use crate::gate::{CLOSED, POSITION_MASK, Word};
+use crate::line::Line;
 use crate::out::{InPlace, Out, Returned};
 use crate::ring::{Found, NOWHERE, Ring, Slots};
 use crate::waiter::{SendWaiter, Status, Wants};
@@ -269,18 +271,38 @@ impl<T> Cursor<T> {
     /// Serves the line with a message in `out`, which a panicking waker must not keep from the caller.
     #[inline(always)]
     fn release<O: Out<T>>(&mut self, chan: &Chan<T, Mpsc>, out: &mut O) {
+        match chan.line.try_lock() {
+            Some(line) => self.release_locked(chan, line, out),
+            None => self.release_contended(chan, out),
+        }
+    }
+
+    // Apart, so that the other way makes no call before its end.
+    #[cold]
+    #[inline(never)]
+    fn release_contended<O: Out<T>>(&mut self, chan: &Chan<T, Mpsc>, out: &mut O) {
+        self.release_locked(chan, chan.line.lock(), out);
+    }
+
+    #[inline(always)]
+    fn release_locked<O: Out<T>>(
+        &mut self,
+        chan: &Chan<T, Mpsc>,
+        mut line: LockGuard<'_, Line>,
+        out: &mut O,
+    ) {
+        let head = self.head;
         let in_hand = InHand {
             cursor: self,
             chan,
             out,
         };
-        let mut line = chan.line.lock();
-        if let Some(waker) = chan.serve_one_send(&mut line) {
-            drop(line);
+        let served = chan.serve_one_send(&mut line, head);
+        drop(line);
+        if let Some(waker) = served {
             in_hand.cursor.expecting = chan.senders.load(Ordering::Relaxed) == 1;
             wake::wake_owned(waker, Place::Tail);
         } else {
-            drop(line);
             Self::serve_line(chan);
         }
         in_hand.arrived();
@@ -428,6 +450,15 @@ impl<T> Cursor<T> {
         self.stash = Some(stash);
     }
 
+    /// A message that could not be handed to the caller is received next.
+    #[cold]
+    #[inline(never)]
+    fn put_back(&mut self, chan: &Chan<T, Mpsc>, value: T) {
+        let value = ManuallyDrop::new(value);
+        let head = self.head;
+        self.set_stash(chan, Box::new(Stash { value, head }));
+    }
+
     /// Takes the stash, with what is in it, and looks at the ring again.
     fn take_stash(&mut self, chan: &Chan<T, Mpsc>) -> Option<Box<Stash<T>>> {
         let stash = self.stash.take()?;
@@ -569,13 +600,11 @@ impl<T, O: Out<T>> InHand<'_, T, O> {
 }
 
 impl<T, O: Out<T>> Drop for InHand<'_, T, O> {
-    #[cold]
+    // Inlined, or what it refers to would have to be in memory all the time.
+    #[inline(always)]
     fn drop(&mut self) {
         if let Some(value) = self.out.take_back() {
-            let value = ManuallyDrop::new(value);
-            let head = self.cursor.head;
-            self.cursor
-                .set_stash(self.chan, Box::new(Stash { value, head }));
+            self.cursor.put_back(self.chan, value);
         }
     }
 }
