@@ -56,7 +56,6 @@ impl<T> Out<T> for Poll<Option<T>> {
         unsafe { ptr::write(self, filled) };
     }
 
-    #[inline(always)]
     fn take_back(&mut self) -> Option<T> {
         match mem::replace(self, Self::NOTHING) {
             Poll::Ready(value) => value,
@@ -85,7 +84,6 @@ impl<T> Out<T> for Result<T, TryRecvError> {
         unsafe { ptr::write(self, filled) };
     }
 
-    #[inline(always)]
     fn take_back(&mut self) -> Option<T> {
         mem::replace(self, Self::NOTHING).ok()
     }
@@ -100,7 +98,6 @@ impl<T> Out<T> for Option<T> {
         unsafe { ptr::write(self, filled) };
     }
 
-    #[inline(always)]
     fn take_back(&mut self) -> Option<T> {
         self.take()
     }
@@ -116,7 +113,6 @@ impl<T> Out<T> for Vec<T> {
         self.push(unsafe { ptr::read(from) });
     }
 
-    #[inline(always)]
     fn take_back(&mut self) -> Option<T> {
         self.pop()
     }
@@ -132,7 +128,6 @@ impl<T> Out<T> for InPlace {
         unreachable!("messages stay where they are")
     }
 
-    #[inline(always)]
     fn take_back(&mut self) -> Option<T> {
         None
     }

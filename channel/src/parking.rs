@@ -117,7 +117,9 @@ impl<T, F: Flavor> Chan<T, F> {
         let Some(mut line) = self.line.try_lock() else {
             return Err(waker);
         };
-        if self.gate.load().has(CLOSED) || line.due() > 0 {
+        let word = self.gate.load();
+        // With permits out, the channel may be full without being so of messages.
+        if word.has(CLOSED) || word.permits() > 0 || line.due() > 0 {
             return Err(waker);
         }
         if line.is_empty() {

@@ -6,7 +6,6 @@ use std::mem::ManuallyDrop;
 use std::ptr;
 use std::sync::Arc;
 
-use wakerun::lock::LockGuard;
 use wakerun::panics::FirstPanic;
 use wakerun::sync::atomic::{Ordering, fence};
 use wakerun::sync::{spin_loop, thread};
@@ -16,7 +15,6 @@ use crate::chan::Chan;
 use crate::error::TryRecvError;
 use crate::flavor::{Flavor, Mpsc};
 use crate::gate::{CLOSED, POSITION_MASK, Word};
-use crate::line::Line;
 use crate::out::{InPlace, Out, Returned};
 use crate::ring::{Found, NOWHERE, Ring, Slots};
 use crate::waiter::{SendWaiter, Status, Wants};
@@ -271,34 +269,14 @@ impl<T> Cursor<T> {
     /// Serves the line with a message in `out`, which a panicking waker must not keep from the caller.
     #[inline(always)]
     fn release<O: Out<T>>(&mut self, chan: &Chan<T, Mpsc>, out: &mut O) {
-        match chan.line.try_lock() {
-            Some(line) => self.release_locked(chan, line, out),
-            None => self.release_contended(chan, out),
-        }
-    }
-
-    // Apart, so that the other way makes no call before its end.
-    #[cold]
-    #[inline(never)]
-    fn release_contended<O: Out<T>>(&mut self, chan: &Chan<T, Mpsc>, out: &mut O) {
-        self.release_locked(chan, chan.line.lock(), out);
-    }
-
-    #[inline(always)]
-    fn release_locked<O: Out<T>>(
-        &mut self,
-        chan: &Chan<T, Mpsc>,
-        mut line: LockGuard<'_, Line>,
-        out: &mut O,
-    ) {
-        let head = self.head;
+        let mut line = chan.line.lock();
+        let served = chan.serve_one_send(&mut line, self.head);
+        drop(line);
         let in_hand = InHand {
             cursor: self,
             chan,
             out,
         };
-        let served = chan.serve_one_send(&mut line, head);
-        drop(line);
         if let Some(waker) = served {
             in_hand.cursor.expecting = chan.senders.load(Ordering::Relaxed) == 1;
             wake::wake_owned(waker, Place::Tail);
@@ -450,15 +428,6 @@ impl<T> Cursor<T> {
         self.stash = Some(stash);
     }
 
-    /// A message that could not be handed to the caller is received next.
-    #[cold]
-    #[inline(never)]
-    fn put_back(&mut self, chan: &Chan<T, Mpsc>, value: T) {
-        let value = ManuallyDrop::new(value);
-        let head = self.head;
-        self.set_stash(chan, Box::new(Stash { value, head }));
-    }
-
     /// Takes the stash, with what is in it, and looks at the ring again.
     fn take_stash(&mut self, chan: &Chan<T, Mpsc>) -> Option<Box<Stash<T>>> {
         let stash = self.stash.take()?;
@@ -600,11 +569,13 @@ impl<T, O: Out<T>> InHand<'_, T, O> {
 }
 
 impl<T, O: Out<T>> Drop for InHand<'_, T, O> {
-    // Inlined, or what it refers to would have to be in memory all the time.
-    #[inline(always)]
+    #[cold]
     fn drop(&mut self) {
         if let Some(value) = self.out.take_back() {
-            self.cursor.put_back(self.chan, value);
+            let value = ManuallyDrop::new(value);
+            let head = self.cursor.head;
+            self.cursor
+                .set_stash(self.chan, Box::new(Stash { value, head }));
         }
     }
 }
