@@ -63,6 +63,13 @@ impl Word {
         (self.tail().wrapping_sub(head) & POSITION_MASK) + self.permits()
     }
 
+    /// Whether there is room for `count` messages, for a head with this [limit](Gate::limit), and permits not counted.
+    #[inline(always)]
+    pub(crate) fn has_room_below(self, limit: u64, count: u64) -> bool {
+        // Positions wrap, so their difference counts. What stands below them does not change it by one.
+        limit.wrapping_sub(self.0) as i64 > ((count - 1) << TAIL_SHIFT) as i64
+    }
+
     /// Whether there is no message behind `head`, none to come out of the line, and no end in sight.
     #[inline]
     pub(crate) fn is_quiet(self, head: u64) -> bool {
@@ -202,10 +209,16 @@ impl<F: Flavor> Gate<F> {
     /// Notes how far a tail can go for this head; returns that.
     #[inline(always)]
     fn set_limit(&self, head: u64) -> u64 {
-        let limit = head.wrapping_add(self.capacity()) << TAIL_SHIFT;
+        let limit = self.limit(head);
         // Release hands the slots on to the senders that only read this.
         self.limit.store(limit, Ordering::Release);
         limit
+    }
+
+    /// How far a tail can go for this head.
+    #[inline(always)]
+    pub(crate) fn limit(&self, head: u64) -> u64 {
+        head.wrapping_add(self.capacity()) << TAIL_SHIFT
     }
 
     fn has_room(&self, word: Word, count: u64, head: &AtomicU64) -> bool {
@@ -466,20 +479,22 @@ impl<F: Flavor> Gate<F> {
         self.word.fetch_add(count * PERMIT_ONE, Ordering::AcqRel);
     }
 
-    /// Stores the word without an exchange: for the receiver, whose head is at `head`, under the line's lock, while
-    /// WAITING is set and no permit is out.
+    /// Stores the word without an exchange: for the receiver, under the line's lock, while WAITING is set and no
+    /// permit is out.
     ///
     /// Then nobody else changes the word: claims are refused by WAITING (and a claim prepared before
     /// it was set fails on it), permits do not exist, parking senders and closers take the lock, and
     /// PARKED is the receiver's own.
-    pub(crate) fn store_exclusive(&self, word: Word, head: u64, line_is_empty: bool) {
-        let word = if line_is_empty {
-            let _ = self.set_limit(head);
-            word.without(WAITING)
-        } else {
-            word
-        };
+    #[inline]
+    pub(crate) fn store_exclusive(&self, word: Word) {
         self.word.store(word.0, Ordering::Release);
+    }
+
+    /// [`store_exclusive`](Self::store_exclusive), and the line is empty; `limit` is that for the receiver's head.
+    #[inline]
+    pub(crate) fn end_line_exclusively(&self, word: Word, limit: u64) {
+        self.limit.store(limit, Ordering::Release);
+        self.store_exclusive(word.without(WAITING));
     }
 
     /// The receiver goes to sleep. Returns the word as it is then.
@@ -563,6 +578,25 @@ mod tests {
         assert_eq!(gate.claim_simply(&head), Simply::Full);
         assert_eq!(gate.try_claim(&head), Claim::Full);
         assert_eq!(gate.load().used(POSITION_MASK), 2);
+    }
+
+    #[test]
+    fn room_below_a_limit_is_counted_without_flags_and_permits() {
+        for capacity in [1, 2, 5, MAX_CAPACITY as u64] {
+            let gate = Gate::<Mpsc>::new(capacity);
+            for head in [0, 1, POSITION_MASK - 1, POSITION_MASK] {
+                for used in [0, 1, capacity - 1, capacity] {
+                    let tail = head.wrapping_add(used) & POSITION_MASK;
+                    for below in [0, WAITING, TAIL_ONE - 1] {
+                        let word = Word((tail << TAIL_SHIFT) | below);
+                        for count in 1..=3 {
+                            let room = used + count <= capacity;
+                            assert_eq!(word.has_room_below(gate.limit(head), count), room);
+                        }
+                    }
+                }
+            }
+        }
     }
 
     #[test]
@@ -685,7 +719,7 @@ mod tests {
             assert_eq!(gate.claim_simply(&head), Simply::Full);
             assert!(!gate.claim_permits_simply(1, &head));
             let gate = Gate::<Mpsc>::new(capacity);
-            gate.store_exclusive(word, passed - capacity, true);
+            gate.end_line_exclusively(word, gate.limit(passed - capacity));
             assert_eq!(gate.claim_simply(&head), Simply::Full);
             assert!(!gate.claim_permits_simply(1, &head));
         }

@@ -103,6 +103,38 @@ impl<T, F: Flavor> Chan<T, F> {
         Entered::Waiting
     }
 
+    /// [`enter_line`](Self::enter_line) for a send, if nothing comes in between: without a call, so that it needs
+    /// no frame. The waker comes back if it is to go the long way.
+    ///
+    /// # Safety
+    /// As [`enter_line`](Self::enter_line).
+    #[inline(always)]
+    pub(crate) unsafe fn enter_line_simply(
+        &self,
+        waiter: NonNull<Waiter>,
+        waker: Waker,
+    ) -> Result<(), Waker> {
+        let Some(mut line) = self.line.try_lock() else {
+            return Err(waker);
+        };
+        let word = self.gate.load();
+        // With permits out, the channel may be full without being so of messages.
+        if word.has(CLOSED) || word.permits() > 0 || line.due() > 0 {
+            return Err(waker);
+        }
+        if line.is_empty() {
+            let (word, head) = self.begin_line();
+            if word.has_room_below(self.gate.limit(head), 1) {
+                self.end_line();
+                return Err(waker);
+            }
+            // Full of messages, so receivers have been told of something, and need no nudge.
+        }
+        // SAFETY: handed on.
+        unsafe { line.push(waiter, Wants::Send, waker, false) };
+        Ok(())
+    }
+
     /// The channel is closed to a waiter that was about to be put in.
     ///
     /// # Safety

@@ -269,18 +269,18 @@ impl<T> Cursor<T> {
     /// Serves the line with a message in `out`, which a panicking waker must not keep from the caller.
     #[inline(always)]
     fn release<O: Out<T>>(&mut self, chan: &Chan<T, Mpsc>, out: &mut O) {
+        let mut line = chan.line.lock();
+        let served = chan.serve_one_send(&mut line, self.head);
+        drop(line);
         let in_hand = InHand {
             cursor: self,
             chan,
             out,
         };
-        let mut line = chan.line.lock();
-        if let Some(waker) = chan.serve_one_send(&mut line) {
-            drop(line);
+        if let Some(waker) = served {
             in_hand.cursor.expecting = chan.senders.load(Ordering::Relaxed) == 1;
             wake::wake_owned(waker, Place::Tail);
         } else {
-            drop(line);
             Self::serve_line(chan);
         }
         in_hand.arrived();

@@ -134,11 +134,11 @@ impl<T, F: Flavor> Chan<T, F> {
             // SAFETY: the first of the line, and the position is claimed by the store below.
             unsafe { self.deposit_first(line, node, position, batch) };
         }
-        let empty = line.is_empty();
-        if empty {
-            self.rx.waiting.store(false, Ordering::Relaxed);
+        if line.is_empty() {
+            self.end_line_exclusively(word, self.gate.limit(head));
+        } else {
+            self.gate.store_exclusive(word);
         }
-        self.gate.store_exclusive(word, head, empty);
         match line.first() {
             None | Some((_, Wants::Send)) if !batch.is_full() => {}
             _ => {
@@ -152,30 +152,40 @@ impl<T, F: Flavor> Chan<T, F> {
     /// [`serve_as_receiver`](Self::serve_as_receiver) for the commonest case, one receiver that has made
     /// room for one, and a sender who waits for it: the same, less what only others need. Returns whom to
     /// wake after the lock; `None`: it is another case.
+    ///
+    /// `head` is the receiver's, as it has stored it.
     #[inline(always)]
-    pub(crate) fn serve_one_send(&self, line: &mut Line) -> Option<Waker> {
+    pub(crate) fn serve_one_send(&self, line: &mut Line, head: u64) -> Option<Waker> {
         let word = self.gate.load();
         if !word.has(WAITING) || word.has(PARKED) || word.permits() > 0 {
             return None;
         }
         let (node, next) = line.plain_first()?;
-        let head = self.rx.head.load(Ordering::Relaxed);
-        let used = word.used(head) + 1;
-        let capacity = self.gate.capacity();
-        if used > capacity || (used < capacity && next.is_some()) {
+        let limit = self.gate.limit(head);
+        if !word.has_room_below(limit, 1) || (next.is_some() && word.has_room_below(limit, 2)) {
             return None;
         }
+        // SAFETY: that of a send, in the line of this channel.
+        let place = unsafe { SendWaiter::value_of(node) };
         let position = word.tail();
-        // SAFETY: linked, and the position is claimed by the store below.
-        unsafe { self.deposit(node, position) };
+        // SAFETY: the lock is held, and the position is claimed by the store below; a linked send's message is in its
+        // node, and leaves it here: the node goes out.
+        if !unsafe { self.ring.deposit_at_hand(position, place) } {
+            return None;
+        }
+        // SAFETY: linked, hence alive.
+        let waiter = unsafe { node.as_ref() };
+        // SAFETY: linked, under the lock.
+        unsafe { waiter.set_position(position) };
         // SAFETY: found just now.
         let waker = unsafe { line.remove_plain(node, next) };
         // SAFETY: out of the line; the last touch.
         unsafe { Waiter::finish(node, Status::Done) };
         if next.is_none() {
-            self.rx.waiting.store(false, Ordering::Relaxed);
+            self.end_line_exclusively(word.push(), limit);
+        } else {
+            self.gate.store_exclusive(word.push());
         }
-        self.gate.store_exclusive(word.push(), head, next.is_none());
         waker
     }
 
@@ -263,6 +273,13 @@ impl<T, F: Flavor> Chan<T, F> {
             self.rx.waiting.store(false, Ordering::Relaxed);
             self.gate.clear_waiting(&self.rx.head);
         }
+    }
+
+    /// [`end_line`](Self::end_line) for the receiver; see [`Gate::store_exclusive`](crate::gate::Gate::store_exclusive).
+    #[inline(always)]
+    fn end_line_exclusively(&self, word: Word, limit: u64) {
+        self.rx.waiting.store(false, Ordering::Relaxed);
+        self.gate.end_line_exclusively(word, limit);
     }
 
     /// The one routine that everything which frees capacity ends in: serves the line and wakes whom

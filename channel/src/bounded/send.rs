@@ -5,7 +5,7 @@ use std::fmt;
 use std::future::Future;
 use std::marker::PhantomPinned;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use wakerun::panics::FirstPanic;
 use wakerun::wake;
@@ -175,15 +175,31 @@ impl<'a, T, F: Flavor> Send<'a, T, F> {
         }
     }
 
+    // In steps that need no frame, each a call at the end of the one before.
+
     #[inline(never)]
     fn enter_line(&self, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
-        let chan = self.sender.chan();
-        let waiter = self.waiter.node();
         // Before the lock, since cloning a waker may be foreign code.
-        let waker = wake::clone_waker(cx.waker());
+        self.enter_line_with(wake::clone_waker(cx.waker()))
+    }
+
+    #[inline(never)]
+    fn enter_line_with(&self, waker: Waker) -> Poll<Result<(), SendError<T>>> {
         // From here on the waiter may be in the line, also if a foreign waker panics.
         self.stage.set(Stage::Waiting);
+        let waiter = self.waiter.node();
         // SAFETY: the waiter is pinned with this future, which takes it out when it is dropped.
+        match unsafe { self.sender.chan().enter_line_simply(waiter, waker) } {
+            Ok(()) => Poll::Pending,
+            Err(waker) => self.enter_line_slowly(waker),
+        }
+    }
+
+    #[inline(never)]
+    fn enter_line_slowly(&self, waker: Waker) -> Poll<Result<(), SendError<T>>> {
+        let chan = self.sender.chan();
+        let waiter = self.waiter.node();
+        // SAFETY: as above; it has not got into the line.
         match unsafe { chan.enter_line(waiter, Wants::Send, waker, false) } {
             Entered::Waiting => Poll::Pending,
             Entered::Claimed {

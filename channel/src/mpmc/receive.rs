@@ -151,7 +151,7 @@ impl<T> Source for Chan<T, Mpmc> {
         if !self.rx.waiting.load(Ordering::Relaxed) {
             return Some((value, Room::Free));
         }
-        let given = self.serve_one_send(&mut self.line.lock());
+        let given = self.serve_one_send(&mut self.line.lock(), state.head);
         Some((value, given.map_or(Room::Wanted, Room::Given)))
     }
 

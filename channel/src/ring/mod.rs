@@ -173,6 +173,27 @@ impl<T> Ring<T> {
         unsafe { self.put_from(position, true, from) };
     }
 
+    /// [`deposit_from`](Self::deposit_from), if there is a slot. `false`: there is none yet, and nothing was done.
+    ///
+    /// # Safety
+    /// As there; the position is claimed if this succeeds, before the lock is given back, by the receiver, whose head
+    /// is not beyond it.
+    #[inline(always)]
+    pub(crate) unsafe fn deposit_at_hand(&self, position: u64, from: *const T) -> bool {
+        let Some(blocks) = self.blocks() else {
+            // SAFETY: handed on.
+            unsafe { self.slots.put_from(position, true, from) };
+            return true;
+        };
+        // SAFETY: the lock is held, and the head is not beyond the position.
+        let Some(slots) = (unsafe { blocks.find(position) }) else {
+            return false;
+        };
+        // SAFETY: handed on.
+        unsafe { slots.put_from(position, true, from) };
+        true
+    }
+
     /// The slots for a message that is written in its place.
     ///
     /// # Safety
@@ -450,6 +471,25 @@ mod tests {
         // SAFETY: as above.
         unsafe { ring.deposit_from(2, &'c') };
         assert_eq!(take(&ring, 2), Some(('c', true)));
+    }
+
+    #[test]
+    fn a_deposit_at_hand_needs_a_slot_that_is_there() {
+        let ring = Own::new(1);
+        // SAFETY: as above.
+        assert!(unsafe { ring.deposit_at_hand(0, &'a') });
+        // SAFETY: as above.
+        unsafe { ring.withdraw(0) };
+        assert_eq!(take(&ring, 0), Some(('a', false)));
+        let large = Own::new(1 << 20);
+        // SAFETY: as above.
+        assert!(!unsafe { large.deposit_at_hand(0, &'b') });
+        // SAFETY: as above.
+        unsafe { publish(&large, 0, 'b') };
+        // SAFETY: as above.
+        assert!(unsafe { large.deposit_at_hand(1, &'c') });
+        assert_eq!(take(&large, 0), Some(('b', true)));
+        assert_eq!(take(&large, 1), Some(('c', true)));
     }
 
     #[test]
