@@ -6,6 +6,7 @@ use std::mem::ManuallyDrop;
 use std::ptr;
 use std::sync::Arc;
 
+use wakerun::lock::LockGuard;
 use wakerun::panics::FirstPanic;
 use wakerun::sync::atomic::{Ordering, fence};
 use wakerun::sync::{spin_loop, thread};
@@ -15,6 +16,7 @@ use crate::chan::Chan;
 use crate::error::TryRecvError;
 use crate::flavor::{Flavor, Mpsc};
 use crate::gate::{CLOSED, POSITION_MASK, Word};
+use crate::line::Line;
 use crate::out::{InPlace, Out, Returned};
 use crate::ring::{Found, NOWHERE, Ring, Slots};
 use crate::waiter::{SendWaiter, Status, Wants};
@@ -279,9 +281,8 @@ impl<T> Cursor<T> {
             drop(line);
             in_hand.cursor.expecting = chan.senders.load(Ordering::Relaxed) == 1;
             wake::wake_owned(waker, Place::Tail);
-        } else {
-            drop(line);
-            Self::serve_line(chan);
+        } else if Self::serve_line(chan, line) {
+            in_hand.cursor.expecting = chan.senders.load(Ordering::Relaxed) == 1;
         }
         in_hand.arrived();
     }
@@ -299,11 +300,23 @@ impl<T> Cursor<T> {
         self.release(chan, received);
     }
 
-    /// Serves a line of any kind.
+    /// Serves a line of any kind. Whether that was one reservation, and no more.
     #[inline(never)]
-    fn serve_line(chan: &Chan<T, Mpsc>) {
+    fn serve_line(chan: &Chan<T, Mpsc>, mut line: LockGuard<'_, Line>) -> bool {
+        if let Some(told) = chan.serve_one_reservation(&mut line) {
+            drop(line);
+            told.wake(Place::Tail);
+            return true;
+        }
+        Self::serve_any_line(chan, line);
+        false
+    }
+
+    #[inline(never)]
+    fn serve_any_line(chan: &Chan<T, Mpsc>, mut line: LockGuard<'_, Line>) {
         let mut batch = Batch::new(Place::Tail);
-        let served = chan.serve_as_receiver(&mut chan.line.lock(), &mut batch);
+        let served = chan.serve_as_receiver(&mut line, &mut batch);
+        drop(line);
         chan.after_serving(served, &mut batch);
     }
 
