@@ -567,6 +567,19 @@ mod tests {
     }
 
     #[test]
+    fn a_grant_to_the_first_clears_waiting_with_the_last() {
+        let gate = Gate::<Mpsc>::new(3);
+        let head = AtomicU64::new(0);
+        let _ = gate.claim_permits(1, &head);
+        let _ = gate.set_waiting();
+        gate.grant_to_first(1, 0, false);
+        assert_eq!(gate.load().permits(), 2);
+        assert!(gate.load().has(WAITING));
+        gate.grant_to_first(1, 0, true);
+        assert_eq!(gate.load(), Word(3 * PERMIT_ONE));
+    }
+
+    #[test]
     fn positions_wrap() {
         let gate = Gate::<Mpsc>::new(2);
         gate.word

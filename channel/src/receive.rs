@@ -396,6 +396,12 @@ impl<T> Cursor<T> {
         let Some((node, wants)) = line.first() else {
             return FromLine::Nothing;
         };
+        if word.used(self.head) + wants.count() > chan.gate.capacity()
+            && matches!(wants, Wants::Permits(_))
+        {
+            // Whoever makes room for it serves it.
+            return FromLine::Nothing;
+        }
         let mut in_hand = None;
         if wants == Wants::Send {
             // SAFETY: linked, and alive until `take_out`; that of a send, in the line of this channel.
