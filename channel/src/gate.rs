@@ -303,13 +303,16 @@ impl<F: Flavor> Gate<F> {
         }
     }
 
-    /// The short way to `count` permits. `false`: there seems to be no room, or something else is in the way.
+    /// The short way to `count` permits.
     #[inline(always)]
-    pub(crate) fn claim_permits_simply(&self, count: u64, head: &AtomicU64) -> bool {
+    pub(crate) fn claim_permits_simply(&self, count: u64, head: &AtomicU64) -> Simply {
         // Acquire as in `claim_simply`.
         let word = self.load();
-        if word.has(CLOSED | RX_GONE | WAITING) {
-            return false;
+        if word.has(CLOSED | WAITING) {
+            return match word.has(CLOSED) {
+                true => Simply::Not,
+                false => Simply::Full,
+            };
         }
         // Positions wrap, so their difference counts. What stands below them does not change it by one.
         let room =
@@ -319,14 +322,20 @@ impl<F: Flavor> Gate<F> {
         if room(self.limit.load(Ordering::Acquire)) < wanted
             && room(self.see_limit(head).1) < wanted
         {
-            return false;
+            return Simply::Full;
         }
         // Orderings as in `update`.
         let new = word.grant(count);
         let exchanged =
             self.word
                 .compare_exchange(word.0, new.0, Ordering::AcqRel, Ordering::Relaxed);
-        exchanged.is_ok()
+        if exchanged.is_err() {
+            return Simply::Not;
+        }
+        Simply::Claimed {
+            position: word.tail(),
+            wake: false,
+        }
     }
 
     /// The long way to a position for a message, for a caller that goes to the line if there is none.
@@ -479,6 +488,19 @@ impl<F: Flavor> Gate<F> {
         self.word.fetch_add(count * PERMIT_ONE, Ordering::AcqRel);
     }
 
+    /// Grants permits to the first of the line, of room that the caller has found for a receiver at `head`; under
+    /// the line's lock, with WAITING set, which is cleared if the line is empty then.
+    pub(crate) fn grant_to_first(&self, count: u64, head: u64, line_is_empty: bool) {
+        let mut change = count * PERMIT_ONE;
+        if line_is_empty {
+            let _ = self.set_limit(head);
+            // It is set, so this borrows from no other field.
+            change = change.wrapping_sub(WAITING);
+        }
+        let before = Word(self.word.fetch_add(change, Ordering::AcqRel));
+        debug_assert!(before.has(WAITING));
+    }
+
     /// Stores the word without an exchange: for the receiver, under the line's lock, while WAITING is set and no
     /// permit is out.
     ///
@@ -557,6 +579,19 @@ mod tests {
         );
         assert_eq!(gate.load().used(0), 3);
         assert_eq!(gate.return_permits(1).0.permits(), 0);
+    }
+
+    #[test]
+    fn a_grant_to_the_first_clears_waiting_with_the_last() {
+        let gate = Gate::<Mpsc>::new(3);
+        let head = AtomicU64::new(0);
+        let _ = gate.claim_permits(1, &head);
+        let _ = gate.set_waiting();
+        gate.grant_to_first(1, 0, false);
+        assert_eq!(gate.load().permits(), 2);
+        assert!(gate.load().has(WAITING));
+        gate.grant_to_first(1, 0, true);
+        assert_eq!(gate.load(), Word(3 * PERMIT_ONE));
     }
 
     #[test]
@@ -650,10 +685,13 @@ mod tests {
         for count in (1..=capacity).take(6) {
             let ([short, long], head) = pair();
             let full = short.is_surely_full(count, &head);
-            let claimed = short.claim_permits_simply(count, &head);
+            let simply = short.claim_permits_simply(count, &head);
             let claim = long.claim_permits(count, &head);
-            let is_claimed = matches!(claim, Claim::Claimed { .. });
-            assert_eq!(claimed, is_claimed, "{what}");
+            match simply {
+                Simply::Claimed { .. } => assert!(matches!(claim, Claim::Claimed { .. }), "{what}"),
+                Simply::Full => assert_eq!(claim, Claim::Full, "{what}"),
+                Simply::Not => assert_eq!(claim, Claim::Closed, "{what}"),
+            }
             assert_eq!(short.load(), long.load(), "{what}");
             assert!(!full || claim == Claim::Full, "{what}");
         }
@@ -717,11 +755,11 @@ mod tests {
             gate.word.store(word.0, Ordering::Relaxed);
             gate.clear_waiting(&head);
             assert_eq!(gate.claim_simply(&head), Simply::Full);
-            assert!(!gate.claim_permits_simply(1, &head));
+            assert_eq!(gate.claim_permits_simply(1, &head), Simply::Full);
             let gate = Gate::<Mpsc>::new(capacity);
             gate.end_line_exclusively(word, gate.limit(passed - capacity));
             assert_eq!(gate.claim_simply(&head), Simply::Full);
-            assert!(!gate.claim_permits_simply(1, &head));
+            assert_eq!(gate.claim_permits_simply(1, &head), Simply::Full);
         }
     }
 }

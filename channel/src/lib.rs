@@ -50,6 +50,7 @@ mod closed;
 pub mod error;
 mod flavor;
 mod gate;
+mod granting;
 pub mod guide;
 mod handle;
 mod lapse;

@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 use std::task::Waker;
 
 use wakerun::sync::atomic::{AtomicU32, Ordering};
-use wakerun::wake::{self, Wakeup};
+use wakerun::wake::{self, Place, Wakeup};
 
 use crate::waiter::{Links, Mark, Status, Waiter, Wants};
 
@@ -22,6 +22,9 @@ pub(crate) fn show(to: &AtomicU32, count: usize) {
 /// A node, and the one behind it.
 type PlainFirst = (NonNull<Waiter>, Option<NonNull<Waiter>>);
 
+/// A node that wants so many permits, and the waiter behind it.
+type FirstReservation = (NonNull<Waiter>, u64, Option<NonNull<Waiter>>);
+
 /// Whom a waiter that has been granted something at its place wakes.
 #[must_use]
 pub(crate) enum Told {
@@ -29,6 +32,18 @@ pub(crate) enum Told {
     Own(Wakeup),
     Other(Waker),
     Nobody,
+}
+
+impl Told {
+    /// Wakes, without a lock held.
+    #[inline]
+    pub(crate) fn wake(self, place: Place) {
+        match self {
+            Self::Own(wakeup) => wakeup.fire(place),
+            Self::Other(waker) => wake::wake_owned(waker, place),
+            Self::Nobody => {}
+        }
+    }
 }
 
 /// The list, whose methods are called under its lock.
@@ -246,7 +261,7 @@ impl Line {
     /// [`remove`](Self::remove) for what [`plain_first`](Self::plain_first) has found.
     ///
     /// # Safety
-    /// As said, and nothing has been changed since.
+    /// As said, and nothing has been changed since; or the same is true of one that wants permits.
     #[inline]
     pub(crate) unsafe fn remove_plain(
         &mut self,
@@ -263,6 +278,85 @@ impl Line {
         }
         // SAFETY: handed on.
         unsafe { Self::with(node, |links| links.waker.take()) }
+    }
+
+    /// The first waiter, how many permits it wants, and the waiter behind it, if it wants permits.
+    #[inline]
+    pub(crate) fn first_reservation(&self) -> Option<FirstReservation> {
+        let first = self.first?;
+        // SAFETY: the first is linked.
+        let (wants, mut next) = unsafe { Self::with(first, |links| (links.wants, links.next)) };
+        let Wants::Permits(count) = wants else {
+            return None;
+        };
+        if self.granted + self.lapsed > 0 {
+            // SAFETY: the neighbour of a linked node is linked.
+            next = unsafe { self.waiting_from(next) };
+        }
+        Some((first, count, next))
+    }
+
+    /// Marks the first waiter granted, at its place, if that can lapse. `false`: it is to be taken out.
+    ///
+    /// # Safety
+    /// `node` is the first waiter of this line, and `next` the one behind it.
+    #[inline]
+    pub(crate) unsafe fn grant_first(
+        &mut self,
+        node: NonNull<Waiter>,
+        next: Option<NonNull<Waiter>>,
+    ) -> bool {
+        // SAFETY: the first is linked.
+        let own = unsafe {
+            Self::with(node, |links| {
+                if links.own {
+                    let epoch = links.waker.as_ref().and_then(wake::epoch_of);
+                    let epoch = epoch.unwrap_or(0);
+                    links.mark = Mark::Granted { epoch };
+                }
+                links.own
+            })
+        };
+        if own {
+            self.granted += 1;
+            self.first = next;
+            // SAFETY: linked, hence alive.
+            unsafe { node.as_ref() }.set_status(Status::GrantedHere);
+        }
+        own
+    }
+
+    /// [`remove`](Self::remove) for the first waiter that is not of a task of ours.
+    ///
+    /// # Safety
+    /// As for [`grant_first`](Self::grant_first), which has said `false`.
+    #[inline]
+    pub(crate) unsafe fn remove_first(
+        &mut self,
+        node: NonNull<Waiter>,
+        next: Option<NonNull<Waiter>>,
+    ) -> Option<Waker> {
+        if self.granted + self.lapsed > 0 {
+            // SAFETY: handed on.
+            return unsafe { self.remove(node) };
+        }
+        // SAFETY: the first is linked; nobody is passed over.
+        unsafe { self.remove_plain(node, next) }
+    }
+
+    /// The wake of a node of a task of ours, whose waker stays in it.
+    ///
+    /// # Safety
+    /// `node` is linked in this line.
+    #[inline]
+    pub(crate) unsafe fn wakeup_of(&self, node: NonNull<Waiter>) -> Told {
+        // SAFETY: handed on.
+        unsafe {
+            Self::with(node, |links| match &links.waker {
+                Some(waker) => Told::Own(Wakeup::of(waker)),
+                None => Told::Nobody,
+            })
+        }
     }
 
     /// Takes a node out. The waker comes along, to be woken or dropped after the lock.

@@ -93,7 +93,9 @@ impl<T, F: Flavor> Chan<T, F> {
         }
         // SAFETY: handed on.
         unsafe { line.push(waiter, wants, waker, own) };
-        let nudge = new_first.is_some_and(|(word, head)| self.nudge(&mut line, word, head));
+        // A reservation that is the first has no message to be taken from the line.
+        let nudge = wants == Wants::Send
+            && new_first.is_some_and(|(word, head)| self.nudge(&mut line, word, head));
         if own {
             self.copy_counts(&line);
         }

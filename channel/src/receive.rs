@@ -6,6 +6,7 @@ use std::mem::ManuallyDrop;
 use std::ptr;
 use std::sync::Arc;
 
+use wakerun::lock::LockGuard;
 use wakerun::panics::FirstPanic;
 use wakerun::sync::atomic::{Ordering, fence};
 use wakerun::sync::{spin_loop, thread};
@@ -15,6 +16,7 @@ use crate::chan::Chan;
 use crate::error::TryRecvError;
 use crate::flavor::{Flavor, Mpsc};
 use crate::gate::{CLOSED, POSITION_MASK, Word};
+use crate::line::Line;
 use crate::out::{InPlace, Out, Returned};
 use crate::ring::{Found, NOWHERE, Ring, Slots};
 use crate::waiter::{SendWaiter, Status, Wants};
@@ -270,18 +272,35 @@ impl<T> Cursor<T> {
     #[inline(always)]
     fn release<O: Out<T>>(&mut self, chan: &Chan<T, Mpsc>, out: &mut O) {
         let mut line = chan.line.lock();
-        let served = chan.serve_one_send(&mut line, self.head);
+        let Some(waker) = chan.serve_one_send(&mut line, self.head) else {
+            return self.release_any(chan, line, out);
+        };
         drop(line);
         let in_hand = InHand {
             cursor: self,
             chan,
             out,
         };
-        if let Some(waker) = served {
+        in_hand.cursor.expecting = chan.senders.load(Ordering::Relaxed) == 1;
+        wake::wake_owned(waker, Place::Tail);
+        in_hand.arrived();
+    }
+
+    /// [`release`](Self::release) of what is not one send.
+    #[inline(always)]
+    fn release_any<O: Out<T>>(
+        &mut self,
+        chan: &Chan<T, Mpsc>,
+        line: LockGuard<'_, Line>,
+        out: &mut O,
+    ) {
+        let in_hand = InHand {
+            cursor: self,
+            chan,
+            out,
+        };
+        if Self::serve_line(chan, line) {
             in_hand.cursor.expecting = chan.senders.load(Ordering::Relaxed) == 1;
-            wake::wake_owned(waker, Place::Tail);
-        } else {
-            Self::serve_line(chan);
         }
         in_hand.arrived();
     }
@@ -299,11 +318,23 @@ impl<T> Cursor<T> {
         self.release(chan, received);
     }
 
-    /// Serves a line of any kind.
+    /// Serves a line of any kind. Whether that was one reservation, and no more.
     #[inline(never)]
-    fn serve_line(chan: &Chan<T, Mpsc>) {
+    fn serve_line(chan: &Chan<T, Mpsc>, mut line: LockGuard<'_, Line>) -> bool {
+        if let Some(told) = chan.serve_one_reservation(&mut line) {
+            drop(line);
+            told.wake(Place::Tail);
+            return true;
+        }
+        Self::serve_any_line(chan, line);
+        false
+    }
+
+    #[inline(never)]
+    fn serve_any_line(chan: &Chan<T, Mpsc>, mut line: LockGuard<'_, Line>) {
         let mut batch = Batch::new(Place::Tail);
-        let served = chan.serve_as_receiver(&mut chan.line.lock(), &mut batch);
+        let served = chan.serve_as_receiver(&mut line, &mut batch);
+        drop(line);
         chan.after_serving(served, &mut batch);
     }
 
@@ -383,6 +414,12 @@ impl<T> Cursor<T> {
         let Some((node, wants)) = line.first() else {
             return FromLine::Nothing;
         };
+        if word.used(self.head) + wants.count() > chan.gate.capacity()
+            && matches!(wants, Wants::Permits(_))
+        {
+            // Whoever makes room for it serves it.
+            return FromLine::Nothing;
+        }
         let mut in_hand = None;
         if wants == Wants::Send {
             // SAFETY: linked, and alive until `take_out`; that of a send, in the line of this channel.

@@ -28,7 +28,7 @@ use wakerun::panics::FirstPanic;
 use wakerun::sync::atomic::{AtomicU32, Ordering};
 use wakerun::wake::{Batch, Place, PollWatch, Poller};
 
-use crate::line::{Line, Told, show};
+use crate::line::{Line, show};
 use crate::waiter::{Mark, Waiter};
 
 /// What receivers are to be woken for.
@@ -317,11 +317,7 @@ pub(crate) trait Source: PollWatch + Sized {
             self.end_waiting(line, true);
             told
         };
-        match told {
-            Told::Own(wakeup) => wakeup.fire(Place::Next),
-            Told::Other(waker) => wakerun::wake::wake_owned(waker, Place::Next),
-            Told::Nobody => {}
-        }
+        told.wake(Place::Next);
     }
 
     #[cold]

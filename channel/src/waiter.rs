@@ -138,6 +138,13 @@ impl Waiter {
         matches!(self.status.load(Ordering::Acquire), DONE | TAKEN)
     }
 
+    /// Whether this is a reservation that is out of the line with its permits.
+    #[inline]
+    pub(crate) fn is_granted(&self) -> bool {
+        // Acquire as in `status`.
+        self.status.load(Ordering::Acquire) == GRANTED
+    }
+
     /// The status; Acquire pairs with the last touch of whoever took the node out.
     #[inline]
     pub(crate) fn status(&self) -> Status {

@@ -45,6 +45,12 @@ impl Watching {
         true
     }
 
+    /// Whether no task is watched.
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.poller.get() == 0
+    }
+
     /// Whether the task that is being polled is one of ours that waited here with its own waker at its last poll.
     /// Then the future is about to wait again.
     #[inline]

@@ -11,7 +11,7 @@ use wakerun::wake;
 
 use crate::chan::Chan;
 use crate::flavor::Flavor;
-use crate::gate::Claim;
+use crate::gate::{Claim, Simply};
 use crate::parking::Entered;
 use crate::waiter::{Status, Waiter, Wants};
 use crate::watching::Watching;
@@ -97,7 +97,7 @@ impl Reservation {
     /// The reservation is pinned, `chan` is the same each time, and [`cancel`](Self::cancel) is called
     /// before it goes.
     #[track_caller]
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn poll<T, F: Flavor>(
         &self,
         chan: &Arc<Chan<T, F>>,
@@ -105,26 +105,36 @@ impl Reservation {
         name: &str,
     ) -> Poll<Result<(), ChannelClosed>> {
         match self.stage.get() {
-            Stage::New if self.claim_simply(chan) => self.over(Ok(())),
-            // SAFETY: handed on; here and below.
-            Stage::New => unsafe { self.poll_new(chan, cx) },
+            Stage::New => match self.claim_simply(chan) {
+                Simply::Claimed { .. } => self.over(Ok(())),
+                // SAFETY: handed on; here and below.
+                Simply::Full => unsafe { self.enter_line(chan, cx) },
+                // SAFETY: as above.
+                Simply::Not => unsafe { self.poll_new(chan, cx) },
+            },
+            // Granted, and out of the line; and no task is watched for it.
+            Stage::Waiting if self.waiter.is_granted() && self.watching.is_idle() => {
+                // Charged, but never refused: the task has waited.
+                let _ = wake::spend_budget_at_hand(false);
+                self.over(Ok(()))
+            }
             // SAFETY: as above.
             Stage::Waiting => unsafe { self.poll_waiting(chan, cx) },
-            Stage::Over => panic!("a `{name}` future was polled after it was ready"),
+            Stage::Over => polled_after_ready(name),
         }
     }
 
     /// The short way.
     #[inline(always)]
-    fn claim_simply<T, F: Flavor>(&self, chan: &Chan<T, F>) -> bool {
+    fn claim_simply<T, F: Flavor>(&self, chan: &Chan<T, F>) -> Simply {
         if !wake::spend_budget_at_hand(true) {
-            return false;
+            return Simply::Not;
         }
-        let claimed = chan.gate.claim_permits_simply(self.count, &chan.rx.head);
-        if !claimed {
+        let claim = chan.gate.claim_permits_simply(self.count, &chan.rx.head);
+        if !matches!(claim, Simply::Claimed { .. }) {
             wake::refund_budget();
         }
-        claimed
+        claim
     }
 
     /// # Safety
@@ -159,26 +169,37 @@ impl Reservation {
                 wake::force_yield(cx);
                 Poll::Pending
             }
-            Claim::Full => {
-                let waker = wake::clone_waker(cx.waker());
-                let waiter = NonNull::from(&self.waiter);
-                let wants = Wants::Permits(self.count);
-                let own = self.watching.begin(cx, &**chan, || watch(chan));
-                // From here on the waiter may be in the line, also if a foreign waker panics.
-                self.stage.set(Stage::Waiting);
-                // SAFETY: handed on.
-                match unsafe { chan.enter_line(waiter, wants, waker, own) } {
-                    Entered::Waiting => Poll::Pending,
-                    Entered::Claimed { waker, .. } => {
-                        // Kept also if the waker's destructor panics.
-                        // SAFETY: the waiter did not get into the line.
-                        unsafe { Waiter::finish(waiter, Status::Granted) };
-                        wake::recycle(waker);
-                        self.waited(chan, Ok(()))
-                    }
-                    Entered::Closed => self.waited(chan, Err(ChannelClosed)),
-                }
+            // SAFETY: handed on.
+            Claim::Full => unsafe { self.enter_line(chan, cx) },
+        }
+    }
+
+    /// # Safety
+    /// As [`poll`](Self::poll).
+    #[inline(never)]
+    unsafe fn enter_line<T, F: Flavor>(
+        &self,
+        chan: &Arc<Chan<T, F>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), ChannelClosed>> {
+        // Before the lock, since cloning a waker may be foreign code.
+        let waker = wake::clone_waker(cx.waker());
+        let waiter = NonNull::from(&self.waiter);
+        let wants = Wants::Permits(self.count);
+        let own = self.watching.begin(cx, &**chan, || watch(chan));
+        // From here on the waiter may be in the line, also if a foreign waker panics.
+        self.stage.set(Stage::Waiting);
+        // SAFETY: handed on.
+        match unsafe { chan.enter_line(waiter, wants, waker, own) } {
+            Entered::Waiting => Poll::Pending,
+            Entered::Claimed { waker, .. } => {
+                // Kept also if the waker's destructor panics.
+                // SAFETY: the waiter did not get into the line.
+                unsafe { Waiter::finish(waiter, Status::Granted) };
+                wake::recycle(waker);
+                self.waited(chan, Ok(()))
             }
+            Entered::Closed => self.waited(chan, Err(ChannelClosed)),
         }
     }
 
@@ -193,7 +214,10 @@ impl Reservation {
         let waiter = NonNull::from(&self.waiter);
         loop {
             let mut status = self.waiter.status();
-            if matches!(status, Status::GrantedHere | Status::Lapsed) {
+            // SAFETY: this waiter, and it has entered the line.
+            if status == Status::GrantedHere && unsafe { chan.claim_grant_simply(waiter) } {
+                status = Status::Granted;
+            } else if matches!(status, Status::GrantedHere | Status::Lapsed) {
                 // SAFETY: this waiter, and it has entered the line.
                 status = unsafe { chan.claim_grant(waiter) };
             }
@@ -235,6 +259,12 @@ impl Reservation {
         }
         panics.resume("a waker");
     }
+}
+
+#[cold]
+#[track_caller]
+fn polled_after_ready(name: &str) -> ! {
+    panic!("a `{name}` future was polled after it was ready");
 }
 
 /// Has the channel look at the ends of the polls of the current task.

@@ -141,7 +141,8 @@ impl<T, F: Flavor> ReserveOwned<T, F> {
 impl<'a, T, F: Flavor> Future for Reserve<'a, T, F> {
     type Output = Result<Permit<'a, T, F>, SendError<()>>;
 
-    #[inline]
+    // Always, as that of a send.
+    #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.into_ref().get_ref();
         let chan = this.sender.chan();

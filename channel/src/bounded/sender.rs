@@ -307,8 +307,9 @@ impl<T, F: Flavor> Sender<T, F> {
     #[inline]
     pub fn try_reserve(&self) -> Result<Permit<'_, T, F>, TrySendError<()>> {
         let chan = &*self.chan;
-        if !chan.gate.claim_permits_simply(1, &chan.rx.head) {
-            self.try_reserve_slowly()?;
+        match chan.gate.claim_permits_simply(1, &chan.rx.head) {
+            Simply::Claimed { .. } => {}
+            Simply::Full | Simply::Not => self.try_reserve_slowly()?,
         }
         // SAFETY: the permit was claimed just now.
         Ok(unsafe { Permit::new(chan) })

@@ -178,6 +178,28 @@ fn a_grant_can_be_used_before_its_round_is_over() {
     });
 }
 
+/// Grant by the receiver against a permit that is given back: the room of both is there.
+#[test]
+fn a_grant_beside_a_returned_permit_loses_no_room() {
+    model(|| {
+        let (tx, mut rx) = mpsc::channel(2);
+        tx.try_send(0).unwrap();
+        let out = tx.clone().try_reserve_owned().ok().unwrap();
+        let mut reserve = pin!(tx.reserve());
+        assert!(poll_once(reserve.as_mut()).is_pending());
+        let other = thread::spawn(move || drop(out));
+        assert_eq!(rx.try_recv(), Ok(0));
+        other.join().unwrap();
+        let Poll::Ready(permit) = poll_once(reserve.as_mut()) else {
+            panic!("the room is lost");
+        };
+        assert_eq!(tx.capacity(), 1);
+        permit.unwrap().send(1).unwrap();
+        assert_eq!(rx.try_recv(), Ok(1));
+        assert_eq!(tx.capacity(), 2);
+    });
+}
+
 /// Deposit against withdraw: the message is received or discarded, and its room comes back.
 #[test]
 fn a_withdrawn_message_is_received_or_discarded() {

@@ -108,10 +108,11 @@ impl fmt::Debug for Poller<'_> {
 /// ```
 #[inline]
 pub fn is_own_waker(waker: &Waker) -> bool {
-    match Who::behind(waker) {
-        Some(Who::Task(header)) => context::is_current_task(header),
-        Some(Who::Main(main)) => std::ptr::eq(context::current_main(), main.as_ptr()),
-        None => false,
+    match waker::task_of(waker) {
+        Some(header) => context::is_current_task(header),
+        None => {
+            main_of(waker).is_some_and(|main| std::ptr::eq(context::current_main(), main.as_ptr()))
+        }
     }
 }
 

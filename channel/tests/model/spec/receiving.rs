@@ -13,7 +13,7 @@ impl Spec {
         while let Some(slot) = self.queue.pop_front() {
             if !slot.withdrawn {
                 leave(self);
-                if self.serves_one_send() {
+                if self.serves_one() {
                     self.expecting = self.senders == 1;
                 }
             }
@@ -36,15 +36,18 @@ impl Spec {
         Received::Nothing
     }
 
-    /// Whether the line is about to be served by the one receiver, by one send and no more, with nobody passed over.
-    fn serves_one_send(&self) -> bool {
-        let plain = |id: &Id| self.waiters[id].state == State::Waiting;
-        let alone = self.line.len() == 1 || self.free() == 1;
-        !self.many
-            && self.permits == 0
-            && alone
-            && self.line.iter().all(plain)
-            && matches!(self.first(), Some((_, Kind::Send(_))))
+    /// Whether the line is about to be served by the one receiver, by one and no more. For a send, nobody is passed
+    /// over, and no permit is out.
+    fn serves_one(&self) -> bool {
+        let waits = |id: &&Id| self.waiters[id].state == State::Waiting;
+        let waiting = self.line.iter().filter(waits).count();
+        let alone = |count| waiting == 1 || self.free() == count;
+        match self.first() {
+            None => false,
+            Some(_) if self.many => false,
+            Some((_, Kind::Send(_))) => self.permits == 0 && waiting == self.line.len() && alone(1),
+            Some((_, kind)) => self.has_room(kind) && kind.permits().is_some_and(alone),
+        }
     }
 
     pub(crate) fn try_recv(&mut self) -> Received {
