@@ -24,8 +24,9 @@ const SETS_PER_WORD: usize = u64::BITS as usize;
 /// A primitive that is not kept is refused the first time (it does its work at once) and taken the
 /// second time: then it is worth the two counts, its own and that of the one it takes the place of.
 ///
-/// A worker of a busy pipeline, or of actors that talk to each other, serves up to a thousand channels in turn, and each
-/// should find its reference still there; so there are two thousand places, in memory that is not touched before it is used.
+/// A worker of a busy pipeline, or of actors that talk to each other, serves up to a thousand channels in turn, and
+/// each should find its reference still there; so there are two thousand places, in memory that is not touched before
+/// it is used.
 pub(crate) struct HookSlots {
     table: Box<Table>,
     /// Sets in which something may be kept, a bit each.
@@ -157,9 +158,10 @@ impl HookSlots {
         if self.address(place).replace(ptr::null()).is_null() {
             return None;
         }
-        let hook = self.kept(place).hook.get();
-        // SAFETY: the address said that one is there, which is gone with it; and as in `put`.
-        Some(unsafe { (*hook).assume_init_read() })
+        // SAFETY: as in `put`.
+        let hook = unsafe { &*self.kept(place).hook.get() };
+        // SAFETY: the address said that one is there; it is gone, so nobody reads it a second time.
+        Some(unsafe { hook.assume_init_read() })
     }
 
     /// The poll is over in which this primitive was deferred.
