@@ -527,6 +527,26 @@ impl<F: Flavor> Gate<F> {
         Word(self.word.fetch_or(PARKED, Ordering::SeqCst) | PARKED)
     }
 
+    /// The receiver goes to sleep, if the word is still `quiet`, as it has seen it. `false`: something has come, or the
+    /// exchange has failed by chance.
+    ///
+    /// The word has no WAITING, so this is also the receiver's part of the handshake with a parking sender: the
+    /// exchange that sets WAITING comes behind this one, and its sender sees the head and PARKED.
+    #[inline]
+    pub(crate) fn try_park(&self, quiet: Word) -> bool {
+        debug_assert!(!quiet.has(CLOSED | WAITING | PARKED));
+        // Release: the waker in the cell is seen by whoever clears PARKED, and the head by whoever sets WAITING.
+        // Relaxed otherwise: nothing is read for it.
+        self.word
+            .compare_exchange_weak(
+                quiet.0,
+                quiet.0 | PARKED,
+                Ordering::Release,
+                Ordering::Relaxed,
+            )
+            .is_ok()
+    }
+
     /// Clears PARKED: the receiver takes it back, or somebody brings it news without a claim. `true`: the
     /// waker cell is the caller's; else somebody was faster, and owns the cell until it acknowledges.
     #[inline]

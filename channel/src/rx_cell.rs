@@ -46,18 +46,27 @@ impl RxCell {
         self.acknowledged.load(Ordering::Acquire) == self.park.load(Ordering::Relaxed)
     }
 
+    /// Whether the cell holds a waker for `waker`'s task.
+    ///
+    /// # Safety
+    /// The caller is the receiver and the cell is free.
+    #[inline]
+    pub(crate) unsafe fn holds(&self, waker: &Waker) -> bool {
+        self.waker.with(|mine| {
+            // SAFETY: the receiver owns the free cell.
+            let mine = unsafe { &*mine };
+            mine.as_ref().is_some_and(|mine| mine.will_wake(waker))
+        })
+    }
+
     /// Makes the cell hold a waker for `waker`'s task; returns what is to be dropped.
     ///
     /// # Safety
     /// The caller is the receiver and the cell is free.
     #[inline]
     pub(crate) unsafe fn set(&self, waker: &Waker) -> Option<Waker> {
-        let same = self.waker.with(|mine| {
-            // SAFETY: the receiver owns the free cell.
-            let mine = unsafe { &*mine };
-            mine.as_ref().is_some_and(|mine| mine.will_wake(waker))
-        });
-        if same {
+        // SAFETY: handed on.
+        if unsafe { self.holds(waker) } {
             return None;
         }
         let new = wakerun::wake::clone_waker(waker);

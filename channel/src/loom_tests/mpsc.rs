@@ -29,6 +29,46 @@ fn a_sleeping_receiver_gets_the_message_and_the_end() {
     });
 }
 
+/// The same with one waker for all sleeps: the later ones find it in the cell, and go the short way.
+#[test]
+fn a_receiver_sleeps_again_with_the_same_waker() {
+    model(|| {
+        let (tx, mut rx) = mpsc::channel(2);
+        let sender = thread::spawn(move || {
+            tx.try_send(1).unwrap();
+            tx.try_send(2).unwrap();
+        });
+        block_on_thread(async {
+            assert_eq!(rx.recv().await, Some(1));
+            assert_eq!(rx.recv().await, Some(2));
+            assert_eq!(rx.recv().await, None);
+        });
+        sender.join().unwrap();
+    });
+}
+
+/// The short way to sleep against a sender that begins a line.
+#[test]
+fn a_receiver_that_sleeps_again_leaves_no_sender_in_line() {
+    model(|| {
+        let (tx, mut rx) = mpsc::channel(1);
+        let sender = thread::spawn(move || {
+            block_on_thread(async {
+                for n in 0..3 {
+                    tx.send(n).await.unwrap();
+                }
+            });
+        });
+        block_on_thread(async {
+            for n in 0..3 {
+                assert_eq!(rx.recv().await, Some(n));
+            }
+            assert_eq!(rx.recv().await, None);
+        });
+        sender.join().unwrap();
+    });
+}
+
 /// Park against release: a sender waits for room that the receiver makes.
 #[test]
 fn a_waiting_sender_is_served() {

@@ -1,7 +1,7 @@
 //! The receiver's polls: what comes before a message is taken, and the sleep when there is none.
 
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use wakerun::sync::atomic::Ordering;
 use wakerun::sync::spin_loop;
@@ -10,6 +10,7 @@ use wakerun::wake;
 use super::{Cursor, SPINS, Took, may_have_ended};
 use crate::chan::Chan;
 use crate::flavor::Mpsc;
+use crate::gate::PARKED;
 use crate::out::Out;
 use crate::ring::Found;
 
@@ -30,9 +31,49 @@ impl<T> Cursor<T> {
         self.poll_slowly(chan, cx)
     }
 
-    /// No message, at the first look.
+    /// No message, at the first look. Needs no frame where the receiver goes to sleep as it did before.
     #[inline(never)]
     fn poll_slowly(&mut self, chan: &Arc<Chan<T, Mpsc>>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        if self.sleep_simply(chan, cx.waker()) {
+            wake::refund_budget();
+            return Poll::Pending;
+        }
+        self.poll_generally(chan, cx)
+    }
+
+    /// The short way to sleep, for a receiver whose waker still stands in the cell. `false`: nothing has been done.
+    #[inline(always)]
+    fn sleep_simply(&self, chan: &Arc<Chan<T, Mpsc>>, waker: &Waker) -> bool {
+        let word = chan.gate.load();
+        // (With a stash, the head is no position, and so no tail.)
+        if self.expecting || !word.is_quiet(self.head) || word.has(PARKED) {
+            return false;
+        }
+        // An earlier sleep, of which PARKED is not left in the word, may still have its waker lent out.
+        if !chan.rx.side.is_free() {
+            return false;
+        }
+        // SAFETY: the receiver, and the cell is free.
+        if !unsafe { chan.rx.side.holds(waker) } {
+            return false;
+        }
+        chan.rx.side.begin_park();
+        if !chan.gate.try_park(word) {
+            chan.rx.side.acknowledge();
+            return false;
+        }
+        // Nothing is looked at once more: what comes from now on finds PARKED. So does a sender that begins a line,
+        // by an exchange of the same word, and it sees the head; so the receives of this poll owe no fence any more.
+        wake::cancel_deferred(chan);
+        true
+    }
+
+    #[inline(never)]
+    fn poll_generally(
+        &mut self,
+        chan: &Arc<Chan<T, Mpsc>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<T>> {
         let mut out = Poll::Pending;
         if self.poll_charged(chan, cx, &mut out) == Poll::Ready(Took::End) {
             out = Poll::Ready(None);

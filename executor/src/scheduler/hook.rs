@@ -1,14 +1,18 @@
 //! What a primitive left to be done when the poll is over: once a poll, not once an operation.
 
 use std::cell::{Cell, UnsafeCell};
+use std::mem::MaybeUninit;
+use std::ptr;
 use std::sync::Arc;
 
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::wake::PollEnd;
 
-/// Primitives that a worker keeps counted references to. A worker of a busy pipeline serves some
-/// dozens of channels in turn; each should find its reference still there. A power of two.
-const KEPT: usize = 256;
+/// Sets of places, a power of two.
+const SETS: usize = 512;
+/// Places of a set: their addresses are side by side in a cache line.
+const WAYS: usize = 4;
+const SETS_PER_WORD: usize = u64::BITS as usize;
 
 /// Counted references to those who have asked for an action at the end of a poll.
 ///
@@ -19,83 +23,77 @@ const KEPT: usize = 256;
 /// its count once. They are let go when the worker sleeps, and every now and then when it does not.
 /// A primitive that is not kept is refused the first time (it does its work at once) and taken the
 /// second time: then it is worth the two counts, its own and that of the one it takes the place of.
+///
+/// A worker of a busy pipeline, or of actors that talk to each other, serves up to a thousand channels in turn, and
+/// each should find its reference still there; so there are two thousand places, in memory that is not touched before
+/// it is used.
 pub(crate) struct HookSlots {
-    kept: [Kept; KEPT],
+    table: Box<Table>,
+    /// Sets in which something may be kept, a bit each.
+    used: [Cell<u64>; SETS / SETS_PER_WORD],
 }
 
+/// Valid as zeros: then nothing is kept.
+struct Table {
+    /// What a poll looks at to see whether a primitive is kept; apart from the rest, which it seldom needs.
+    sets: [Set; SETS],
+    /// Who asked for a place of each set and was refused, the last one first.
+    refused: [[Cell<*const ()>; WAYS]; SETS],
+    kept: [[Kept; WAYS]; SETS],
+}
+
+/// The addresses of what is kept, or null.
+#[repr(align(32))]
+struct Set([Cell<*const ()>; WAYS]);
+
+/// What is kept, where the set has an address.
 struct Kept {
-    /// The address of what is kept: for comparing without a borrow.
-    address: Cell<*const ()>,
-    /// Who asked for this place last and was refused.
-    refused: Cell<*const ()>,
-    /// The flag of what is kept, or null: it lives as long as that.
+    /// The flag of the hook, or null: it lives as long as that.
     flag: Cell<*const AtomicBool>,
-    hook: UnsafeCell<Option<Arc<dyn PollEnd>>>,
+    hook: UnsafeCell<MaybeUninit<Arc<dyn PollEnd>>>,
 }
 
-impl Kept {
-    const fn new() -> Self {
-        Self {
-            address: Cell::new(std::ptr::null()),
-            refused: Cell::new(std::ptr::null()),
-            flag: Cell::new(std::ptr::null()),
-            hook: UnsafeCell::new(None),
-        }
-    }
-
-    /// Whether what is kept has something to do.
-    #[inline]
-    fn is_due(&self) -> bool {
-        // SAFETY: null, or borrowed from what this slot keeps, which only `replace` lets go.
-        let flag = unsafe { self.flag.get().as_ref() };
-        // Relaxed: ordered by the fence of whoever calls the hooks.
-        flag.is_none_or(|flag| flag.load(Ordering::Relaxed))
-    }
-
-    /// Exchanges what is kept; `flag` is the new one's. The old one's destructor is the caller's to
-    /// run.
-    fn replace(
-        &self,
-        address: *const (),
-        flag: *const AtomicBool,
-        hook: Option<Arc<dyn PollEnd>>,
-    ) -> Option<Arc<dyn PollEnd>> {
-        self.address.set(address);
-        self.flag.set(flag);
-        // SAFETY: this thread alone has the slots, and no reference into them is ever kept.
-        unsafe { std::mem::replace(&mut *self.hook.get(), hook) }
-    }
-
-    /// Takes out what is kept.
-    fn let_go(&self) -> Option<Arc<dyn PollEnd>> {
-        self.replace(std::ptr::null(), std::ptr::null(), None)
-    }
+/// A place in the table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Place {
+    set: usize,
+    way: usize,
 }
 
 impl HookSlots {
     pub(crate) fn new() -> Self {
         Self {
-            kept: [const { Kept::new() }; KEPT],
+            // SAFETY: zeros are null pointers, and hooks that are not there.
+            table: unsafe { Box::new_zeroed().assume_init() },
+            used: [const { Cell::new(0) }; SETS / SETS_PER_WORD],
         }
     }
 
-    /// The two places where a primitive of this address can be kept. Primitives are aligned to cache
+    /// The set where a primitive of this address can be kept. Primitives are aligned to cache
     /// lines, so the low bits say nothing; the others are mixed by Fibonacci hashing (Knuth, TAOCP 6.4).
     #[inline]
-    fn places(&self, address: *const ()) -> [&Kept; 2] {
+    fn set_of(address: *const ()) -> usize {
         let mixed = (address as u64 >> 6).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let first = (mixed >> (64 - KEPT.trailing_zeros())) as usize % KEPT;
-        [&self.kept[first], &self.kept[first ^ 1]]
+        (mixed >> (64 - SETS.trailing_zeros())) as usize % SETS
     }
 
     /// Where a primitive is kept, if it is.
     #[inline]
-    fn find(&self, address: *const ()) -> Option<&Kept> {
-        let [first, second] = self.places(address);
-        if first.address.get() == address {
-            return Some(first);
-        }
-        (second.address.get() == address).then_some(second)
+    fn find(&self, address: *const ()) -> Option<Place> {
+        let set = Self::set_of(address);
+        (0..WAYS)
+            .map(|way| Place { set, way })
+            .find(|place| self.address(*place).get() == address)
+    }
+
+    #[inline]
+    fn address(&self, place: Place) -> &Cell<*const ()> {
+        &self.table.sets[place.set].0[place.way]
+    }
+
+    #[inline]
+    fn kept(&self, place: Place) -> &Kept {
+        &self.table.kept[place.set][place.way]
     }
 
     /// Whether a primitive is kept; makes the counted reference with `keep` if it is to be kept from
@@ -108,59 +106,118 @@ impl HookSlots {
     #[cold]
     #[inline(never)]
     fn keep_other(&self, address: *const (), keep: impl FnOnce() -> Arc<dyn PollEnd>) -> bool {
-        let [first, second] = self.places(address);
-        if first.refused.replace(address) != address {
-            return false;
-        }
-        let is_free = |kept: &Kept| kept.address.get().is_null();
-        let kept = if !is_free(first) && is_free(second) {
-            second
-        } else {
-            first
+        let set = Self::set_of(address);
+        let refused = &self.table.refused[set];
+        let before = refused.iter().position(|other| other.get() == address);
+        let place = match (before, self.find_free(set)) {
+            (Some(_), Some(free)) => free,
+            // Where more come than there are places, they come in turn. One place goes to whoever comes twice in a
+            // row, and the others stay with those who have them.
+            (Some(0), None) => Place { set, way: 0 },
+            _ => {
+                let from = before.unwrap_or(WAYS - 1);
+                for later in (0..from).rev() {
+                    refused[later + 1].set(refused[later].get());
+                }
+                refused[0].set(address);
+                return false;
+            }
         };
-        let hook = keep();
-        let flag = hook.flag().map_or(std::ptr::null(), std::ptr::from_ref);
-        discard(kept.replace(address, flag, Some(hook)));
+        discard(self.put(place, address, keep()));
         // The destructor of what stood here may have been that of the new one's handle, which evicts it.
-        kept.address.get() == address
+        self.address(place).get() == address
+    }
+
+    fn find_free(&self, set: usize) -> Option<Place> {
+        (0..WAYS)
+            .map(|way| Place { set, way })
+            .find(|place| self.address(*place).get().is_null())
+    }
+
+    /// Keeps a hook at a place. The destructor of what stood there is the caller's to run.
+    fn put(
+        &self,
+        place: Place,
+        address: *const (),
+        hook: Arc<dyn PollEnd>,
+    ) -> Option<Arc<dyn PollEnd>> {
+        let flag = hook.flag().map_or(ptr::null(), ptr::from_ref);
+        let old = self.let_go(place);
+        let used = &self.used[place.set / SETS_PER_WORD];
+        used.set(used.get() | 1 << (place.set % SETS_PER_WORD));
+        let kept = self.kept(place);
+        kept.flag.set(flag);
+        // SAFETY: this thread alone has the places, and no reference into them is ever kept.
+        unsafe { (*kept.hook.get()).write(hook) };
+        self.address(place).set(address);
+        old
+    }
+
+    /// Takes out what is kept at a place.
+    fn let_go(&self, place: Place) -> Option<Arc<dyn PollEnd>> {
+        if self.address(place).replace(ptr::null()).is_null() {
+            return None;
+        }
+        // SAFETY: as in `put`.
+        let hook = unsafe { &*self.kept(place).hook.get() };
+        // SAFETY: the address said that one is there; it is gone, so nobody reads it a second time.
+        Some(unsafe { hook.assume_init_read() })
     }
 
     /// The poll is over in which this primitive was deferred.
     #[inline]
     pub(crate) fn run(&self, address: *const ()) {
-        if let Some(kept) = self.find(address)
-            && kept.is_due()
+        if let Some(place) = self.find(address)
+            && self.is_due(place)
         {
-            Self::call(kept, address);
+            self.call(place, address);
         }
+    }
+
+    /// Whether what is kept there has something to do.
+    #[inline]
+    fn is_due(&self, place: Place) -> bool {
+        // SAFETY: null, or borrowed from the hook that is kept here.
+        let flag = unsafe { self.kept(place).flag.get().as_ref() };
+        // Relaxed: ordered by the fence of whoever calls the hooks.
+        flag.is_none_or(|flag| flag.load(Ordering::Relaxed))
     }
 
     #[cold]
     #[inline(never)]
-    fn call(kept: &Kept, address: *const ()) {
-        let flag = kept.flag.get();
+    fn call(&self, place: Place, address: *const ()) {
         // Taken out for the call: what it wakes may come here again.
-        if let Some(hook) = kept.let_go() {
+        if let Some(hook) = self.let_go(place) {
             crate::panics::report("the end-of-poll hook of a primitive", || hook.poll_end());
-            // The flag is borrowed from the hook, which goes back with it.
-            discard(kept.replace(address, flag, Some(hook)));
+            discard(self.put(place, address, hook));
         }
     }
 
     /// Lets go of one primitive, which its owner is done with.
     pub(crate) fn evict(&self, address: *const ()) {
-        if let Some(kept) = self.find(address) {
-            discard(kept.let_go());
+        if let Some(place) = self.find(address) {
+            discard(self.let_go(place));
         }
     }
 
     /// Lets go of what is kept: the worker goes to sleep or ends, or has kept it for long.
     pub(crate) fn clear(&self) {
-        for kept in &self.kept {
-            if !kept.address.get().is_null() {
-                discard(kept.let_go());
+        for (word, used) in self.used.iter().enumerate() {
+            let mut left = used.take();
+            while left != 0 {
+                let set = word * SETS_PER_WORD + left.trailing_zeros() as usize;
+                left &= left - 1;
+                for way in 0..WAYS {
+                    discard(self.let_go(Place { set, way }));
+                }
             }
         }
+    }
+}
+
+impl Drop for HookSlots {
+    fn drop(&mut self) {
+        self.clear();
     }
 }
 
@@ -205,19 +262,16 @@ mod tests {
             })
         };
         let address = |holder: &Arc<Holder>| Arc::as_ptr(holder).cast::<()>();
-        // More than two for each place: three of them have the same one.
-        let mut holders: Vec<_> = (0..=2 * KEPT).map(|_| new()).collect();
-        let place = |holder: &Arc<Holder>| std::ptr::from_ref(slots.places(address(holder))[0]);
-        holders.sort_by_key(place);
-        let at = (2..holders.len())
-            .find(|at| place(&holders[at - 2]) == place(&holders[*at]))
+        // More than there are places: some set has too many.
+        let mut holders: Vec<_> = (0..=SETS * WAYS).map(|_| new()).collect();
+        let set = |holder: &Arc<Holder>| HookSlots::set_of(address(holder));
+        holders.sort_by_key(set);
+        let at = (WAYS..holders.len())
+            .find(|at| set(&holders[at - WAYS]) == set(&holders[*at]))
             .unwrap();
-        let [first, other, second]: [_; 3] = holders
-            .drain(at - 2..=at)
-            .collect::<Vec<_>>()
-            .try_into()
-            .ok()
-            .unwrap();
+        let mut of_one_set = holders.drain(at - WAYS..=at);
+        let first = of_one_set.next().unwrap();
+        let second = of_one_set.next_back().unwrap();
         first.held.set(address(&second));
         let keep = |holder: &Arc<Holder>| {
             let counted = || Arc::clone(holder) as Arc<dyn PollEnd>;
@@ -225,7 +279,9 @@ mod tests {
         };
         assert!(!keep(&first), "refused the first time");
         assert!(keep(&first));
-        assert!(!keep(&other) && keep(&other), "in the second place");
+        for other in of_one_set {
+            assert!(!keep(&other) && keep(&other), "in another place");
+        }
         drop(first);
         assert!(!keep(&second), "refused the first time");
         assert!(!keep(&second), "evicted, so it must not count as kept");

@@ -178,6 +178,15 @@ pub(crate) fn schedule(task: Task, place: Place) {
     });
 }
 
+/// [`schedule`] for [`Place::Next`], where the common case is to need no call.
+#[inline(always)]
+pub(crate) fn schedule_next(task: Task) {
+    context::with_worker(|worker| match worker {
+        Some(worker) if is_of(&task, worker) => worker.push_next(task),
+        _ => inject(task),
+    });
+}
+
 /// Whether a task belongs to this worker's runtime.
 #[inline]
 pub(crate) fn is_of(task: &Task, worker: &Worker) -> bool {
@@ -185,6 +194,8 @@ pub(crate) fn is_of(task: &Task, worker: &Worker) -> bool {
 }
 
 /// Queues a task from outside its runtime.
+#[cold]
+#[inline(never)]
 fn inject(task: Task) {
     // The task may run, end and be freed as soon as it is queued, and the runtime with it.
     let shared = Arc::clone(&task.header().shared);

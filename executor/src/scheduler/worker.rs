@@ -117,16 +117,33 @@ impl Worker {
     #[inline]
     pub(crate) fn push(&self, task: Task, place: Place) {
         match place {
-            // A task that comes from another worker has nothing in this one's caches. It waits its
-            // turn, and with it what it talks to: senders on either side find their channel full,
-            // stand in line, and are all woken here.
-            Place::Next if task.header().is_at_home(self.index) => {
-                if let Some(displaced) = self.remote().next.put(task) {
-                    self.push_ring(displaced);
-                }
-            }
-            Place::Next | Place::Tail => self.push_ring(task),
+            Place::Next => self.push_next(task),
+            Place::Tail => self.push_behind(task),
         }
+    }
+
+    /// Queues a task at [`Place::Next`].
+    #[inline(always)]
+    pub(crate) fn push_next(&self, task: Task) {
+        // A task that comes from another worker has nothing in this one's caches. It waits its
+        // turn, and with it what it talks to: senders on either side find their channel full,
+        // stand in line, and are all woken here.
+        let displaced = if task.header().is_at_home(self.index) {
+            self.remote().next.put(task)
+        } else {
+            Some(task)
+        };
+        if let Some(task) = displaced {
+            self.push_behind(task);
+        } else {
+            self.consider_notify(false);
+        }
+    }
+
+    /// Queues a task at [`Place::Tail`].
+    #[inline]
+    fn push_behind(&self, task: Task) {
+        self.push_ring(task);
         self.consider_notify(false);
     }
 

@@ -46,25 +46,27 @@ pub(crate) struct VTable {
 /// The home of a task that has not been polled yet.
 const NOWHERE: u32 = u32::MAX;
 
-/// The head of every task's memory.
+/// The head of every task's memory. What each wake and each poll touch comes last, next to the future, so that they
+/// share cache lines with its first words.
+#[repr(C)]
 pub(crate) struct Header {
-    pub(crate) state: State,
-    /// How often a poll began or ended: odd while the task is polled. Written by the poller only.
-    epoch: AtomicU64,
-    /// The worker that polled the task last; written by the poller only.
-    worker: AtomicU32,
-    /// Where the task stands in the runtime's list: the shelf, and the slot there. Written before it is queued.
-    pub(crate) shelf: AtomicU32,
-    pub(crate) slot: AtomicPtr<Slot>,
-    pub(crate) vtable: &'static VTable,
-    /// Taken out by [`free`], for whom a count of it has a use.
-    pub(crate) shared: ManuallyDrop<Arc<Shared>>,
-    /// Touched by the poller only.
-    pub(crate) watches: UnsafeCell<Watches>,
     pub(crate) id: Id,
     pub(crate) name: Option<Box<str>>,
     /// See the second table of `state.rs` for who may touch it, and whether it is there.
     pub(crate) join_waker: UnsafeCell<MaybeUninit<Waker>>,
+    /// Where the task stands in the runtime's list: the slot, and its shelf. Written before it is queued.
+    pub(crate) slot: AtomicPtr<Slot>,
+    pub(crate) shelf: AtomicU32,
+    /// The worker that polled the task last; written by the poller only.
+    worker: AtomicU32,
+    /// Taken out by [`free`], for whom a count of it has a use.
+    pub(crate) shared: ManuallyDrop<Arc<Shared>>,
+    pub(crate) state: State,
+    pub(crate) vtable: &'static VTable,
+    /// How often a poll began or ended: odd while the task is polled. Written by the poller only.
+    epoch: AtomicU64,
+    /// Touched by the poller only.
+    pub(crate) watches: UnsafeCell<Watches>,
 }
 
 impl Header {
@@ -76,17 +78,17 @@ impl Header {
         name: Option<Box<str>>,
     ) -> Self {
         Self {
-            state: State::new(),
-            epoch: AtomicU64::new(0),
-            worker: AtomicU32::new(NOWHERE),
-            shelf: AtomicU32::new(u32::MAX),
-            slot: AtomicPtr::new(std::ptr::null_mut()),
-            vtable,
-            shared: ManuallyDrop::new(shared),
-            watches: UnsafeCell::new(Watches::default()),
             id,
             name,
             join_waker: UnsafeCell::new(MaybeUninit::uninit()),
+            slot: AtomicPtr::new(std::ptr::null_mut()),
+            shelf: AtomicU32::new(u32::MAX),
+            worker: AtomicU32::new(NOWHERE),
+            shared: ManuallyDrop::new(shared),
+            state: State::new(),
+            vtable,
+            epoch: AtomicU64::new(0),
+            watches: UnsafeCell::new(Watches::default()),
         }
     }
 

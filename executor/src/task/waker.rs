@@ -24,11 +24,9 @@ pub(crate) fn with_borrowed<R>(header: NonNull<Header>, f: impl FnOnce(&Waker) -
 /// The task behind a waker of ours.
 #[inline]
 pub(crate) fn task_of(waker: &Waker) -> Option<NonNull<Header>> {
-    if std::ptr::eq(waker.vtable(), &raw const VTABLE) {
-        NonNull::new(waker.data().cast_mut().cast())
-    } else {
-        None
-    }
+    std::ptr::eq(waker.vtable(), &raw const VTABLE)
+        // SAFETY: with this table it is a header, never null.
+        .then(|| unsafe { NonNull::new_unchecked(waker.data().cast_mut().cast()) })
 }
 
 /// Clones a waker; inside the own poll of its task without a locked instruction.

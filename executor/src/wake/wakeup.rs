@@ -4,7 +4,7 @@ use std::task::Waker;
 
 use super::Place;
 use crate::context;
-use crate::scheduler::schedule;
+use crate::scheduler::{schedule, schedule_next};
 use crate::task::header::Task;
 use crate::task::waker;
 
@@ -75,7 +75,10 @@ impl Wakeup {
         // There is nothing left for the destructor.
         std::mem::forget(self);
         match kind {
-            Kind::Task(task) => schedule(task, place),
+            Kind::Task(task) => match place {
+                Place::Next => schedule_next(task),
+                Place::Tail => schedule(task, place),
+            },
             Kind::Other(waker) => context::run_foreign(|| waker.wake()),
             Kind::Nothing => {}
         }
