@@ -5,11 +5,12 @@
 mod common;
 
 use std::collections::VecDeque;
-use std::future::pending;
+use std::future::{pending, poll_fn};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 
-use common::within;
+use common::{on_drop, within};
 use wakerun::Builder;
 use wakerun_channel::{mpmc, mpsc, rendezvous, unbounded};
 
@@ -121,6 +122,33 @@ macro_rules! bounded_channels_give_way {
 
 bounded_channels_give_way!(mpsc, the_only_receiver_and_its_senders_give_way);
 bounded_channels_give_way!(mpmc, many_receivers_and_their_senders_give_way);
+
+#[test]
+fn messages_that_come_between_two_looks_of_a_poll_are_counted() {
+    within("between two looks", || {
+        let (tx, mut rx) = mpsc::channel(2);
+        // A waker that is replaced sends a message: the receiver has found none, and looks once more.
+        let mut poll = move || {
+            let tx = tx.clone();
+            let waker = on_drop(move || {
+                let _ = tx.try_send(1);
+            });
+            rx.poll_recv(&mut Context::from_waker(&waker))
+        };
+        assert!(poll().is_pending(), "there is no waker to be replaced");
+        gives_way!("recv", {
+            poll_fn(|cx| match poll() {
+                Poll::Ready(message) => Poll::Ready(message),
+                Poll::Pending => {
+                    cx.waker().wake_by_ref();
+                    Poll::Pending
+                }
+            })
+            .await
+            .unwrap()
+        });
+    });
+}
 
 #[test]
 fn channels_without_a_queue_give_way() {

@@ -72,17 +72,28 @@ fn named(kind: Kind, name: &str) -> Runtime {
     kind.builder().thread_name(name).build().unwrap()
 }
 
-/// Asserts that the threads of this name sleep.
+/// Asserts that the threads of this name come to sleep.
+///
+/// When is the machine's business: a watcher looks on each millisecond as long as another worker has not slept once,
+/// and one whose thread has not got a core yet has not. So there are some tries; who never sleeps fails in each.
 #[track_caller]
 fn assert_asleep(name: &str, threads: u64) {
-    // What was under way comes to its end first: a watcher looks on for some milliseconds.
-    thread::sleep(Duration::from_millis(100));
-    let before = activity(name);
-    thread::sleep(Duration::from_millis(300));
-    let after = activity(name);
-    let (switches, ticks) = (after.0 - before.0, after.1 - before.1);
-    assert!(switches <= 2 * threads, "{switches} wake-ups in 300 ms");
-    assert!(ticks <= 1, "{ticks} ticks of work in 300 ms");
+    const TRIES: usize = 10;
+    for tries_left in (0..TRIES).rev() {
+        thread::sleep(Duration::from_millis(100));
+        let before = activity(name);
+        thread::sleep(Duration::from_millis(300));
+        let after = activity(name);
+        let (switches, ticks) = (after.0 - before.0, after.1 - before.1);
+        let asleep = switches <= 2 * threads && ticks <= 1;
+        if asleep {
+            return;
+        }
+        assert!(
+            tries_left > 0,
+            "{switches} wake-ups and {ticks} ticks of work in 300 ms"
+        );
+    }
 }
 
 #[test]

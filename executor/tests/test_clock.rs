@@ -50,6 +50,26 @@ fn an_idle_runtime_runs_ahead_to_its_next_timer() {
 }
 
 #[test]
+fn a_paused_clock_comes_to_the_end_of_the_world_at_once() {
+    within("end of the world", || {
+        let start = std::time::Instant::now();
+        paused().block_on(async {
+            const YEARS: Duration = Duration::from_secs(100_000_000 * 365 * 86_400);
+            let from = Instant::now();
+            sleep(YEARS).await;
+            let far = task::spawn(sleep(YEARS * 2));
+            advance(YEARS).await;
+            assert!(!far.is_finished());
+            advance(YEARS).await;
+            far.await.unwrap();
+            assert_eq!(from.elapsed(), YEARS * 3);
+        });
+        let took = start.elapsed();
+        assert!(took < Duration::from_millis(500), "{took:?}");
+    });
+}
+
+#[test]
 fn timers_end_in_the_order_of_their_deadlines() {
     in_no_time(async {
         let start = Instant::now();

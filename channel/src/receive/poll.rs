@@ -131,8 +131,11 @@ impl<T> Cursor<T> {
                 took => return Poll::Ready(took),
             }
         }
-        wake::refund_budget();
-        self.poll_empty(chan, cx, out)
+        let polled = self.poll_empty(chan, cx, out, true);
+        if polled.is_pending() {
+            wake::refund_budget();
+        }
+        polled
     }
 
     /// The budget is used up: yields if there is something to receive, else sleeps as usual.
@@ -151,16 +154,18 @@ impl<T> Cursor<T> {
             wake::force_yield(cx);
             return Poll::Pending;
         }
-        self.poll_empty(chan, cx, out)
+        self.poll_empty(chan, cx, out, false)
     }
 
-    /// Nothing at the first look: prepares to sleep, and looks again.
+    /// Nothing at the first look: prepares to sleep, and looks again. `charged`: the budget has been, for what may have
+    /// come since; else this yields for it.
     #[inline]
     fn poll_empty<O: Out<T>>(
         &mut self,
         chan: &Arc<Chan<T, Mpsc>>,
         cx: &mut Context<'_>,
         out: &mut O,
+        charged: bool,
     ) -> Poll<Took> {
         // Also where a poll found what was no message: one that sleeps expects nothing, or the next poll would
         // leave this one's waker in the cell.
@@ -199,6 +204,10 @@ impl<T> Cursor<T> {
             let taken_back = chan.gate.take_parked();
             if taken_back {
                 chan.rx.side.acknowledge();
+            }
+            if !charged {
+                wake::force_yield(cx);
+                return Poll::Pending;
             }
             match self.take(chan, out) {
                 // Whoever cleared PARKED brings news, and wakes.

@@ -1,5 +1,7 @@
 //! Models of the scheduler's handshakes: who sleeps, and who is told.
 
+mod shutdown;
+
 use loom::thread;
 
 use super::idle::Idle;

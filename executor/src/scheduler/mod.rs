@@ -20,7 +20,6 @@ mod loom_tests;
 
 use std::future::Future;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use concurrent_queue::ConcurrentQueue;
@@ -29,6 +28,7 @@ use crossbeam_utils::CachePadded;
 use crate::context;
 use crate::driver::Driver;
 use crate::runtime::{CoreSlot, Hooks};
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::task::header::Task;
 use crate::task::owned::{OwnedTasks, Owner};
 use crate::task::{Id, JoinHandle, cell};

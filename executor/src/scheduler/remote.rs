@@ -1,12 +1,13 @@
 //! The side of a worker that other threads see.
 
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicU32;
 
 use super::parker::Parker;
 use super::phase::Phase;
 use super::ring::Stealer;
 use super::worth::{UNKNOWN_MEAN_NS, worth_a_worker};
-use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::task::header::{Header, Task};
 
 pub(crate) struct Remote {
@@ -16,7 +17,7 @@ pub(crate) struct Remote {
     pub(crate) parker: Parker,
     /// Whether the worker is inside a poll; stands still during a long one, and while the worker sleeps.
     pub(crate) phase: Phase,
-    /// The mean time of the last polls, in nanoseconds.
+    /// The mean time of the last polls, in nanoseconds. A hint, which models leave out: to them, time is chance.
     mean_ns: AtomicU32,
 }
 

@@ -1,52 +1,52 @@
 //! The end of a runtime: workers leave, tasks are dropped outside every lock on one thread.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use super::{Shared, Worker};
 use crate::context::Entered;
+use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::task::header::Task;
 
 /// How far the shutdown is.
 pub(crate) struct Shutdown {
-    progress: Mutex<Progress>,
-    changed: Condvar,
-}
-
-struct Progress {
     /// Workers that have not left their loop.
-    working: usize,
+    working: AtomicUsize,
     /// All tasks are gone.
-    done: bool,
+    done: Mutex<bool>,
+    changed: Condvar,
 }
 
 impl Shutdown {
     pub(crate) fn new(workers: usize) -> Self {
         Self {
-            progress: Mutex::new(Progress {
-                working: workers,
-                done: false,
-            }),
+            working: AtomicUsize::new(workers),
+            done: Mutex::new(false),
             changed: Condvar::new(),
         }
     }
 
-    fn progress(&self) -> MutexGuard<'_, Progress> {
-        self.progress
+    fn done(&self) -> MutexGuard<'_, bool> {
+        self.done
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// A worker has left. `true`: it was the last one.
+    fn leave(&self) -> bool {
+        // Release hands its polls, its queues and its shelf to the last one; Acquire gives it those of the others.
+        self.working.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
     /// Waits until all tasks are gone. `false`: the time is over first.
     pub(crate) fn wait(&self, timeout: Option<Duration>) -> bool {
         let start = Instant::now();
-        let mut progress = self.progress();
-        while !progress.done {
-            progress = match timeout {
+        let mut done = self.done();
+        while !*done {
+            done = match timeout {
                 None => self
                     .changed
-                    .wait(progress)
+                    .wait(done)
                     .unwrap_or_else(|poisoned| poisoned.into_inner()),
                 Some(timeout) => {
                     let left = timeout.saturating_sub(start.elapsed());
@@ -56,7 +56,7 @@ impl Shutdown {
                     // Some systems refuse to wait for centuries; an hour at a time is as good.
                     let left = left.min(Duration::from_secs(3600));
                     self.changed
-                        .wait_timeout(progress, left)
+                        .wait_timeout(done, left)
                         .unwrap_or_else(|poisoned| poisoned.into_inner())
                         .0
                 }
@@ -72,13 +72,12 @@ impl Shared {
         // Closed first: the flag lets the workers go, and the last of them drops what it finds, once.
         self.owned.close();
         self.injector.close();
-        self.shut_down.store(true, Ordering::SeqCst);
+        self.shut_down.store(true, Ordering::Release);
         for remote in &self.remotes {
             remote.phase.disturb();
         }
-        // A worker that went to sleep before it could see the flag is on the list; one that comes
-        // later looks at the flag after it has announced itself (the fences of `idle.rs`).
-        std::sync::atomic::fence(Ordering::SeqCst);
+        // A worker that went to sleep before it could see the flag is on the list; one that comes later takes the
+        // list's lock after the last look here, and looks at the flag behind that.
         while let Some(worker) = self.idle.notify_one() {
             self.unpark(worker);
         }
@@ -89,16 +88,11 @@ impl Shared {
         // Destructors of tasks are still inside the runtime: what they spawn is cancelled.
         let _entered = Entered::new(worker.shared().clone());
         worker.abandon_queues();
-        let last = {
-            let mut progress = self.shutdown.progress();
-            progress.working -= 1;
-            progress.working == 0
-        };
-        if last {
+        if self.shutdown.leave() {
             self.drop_tasks();
             // Whoever else waits for a source of this runtime learns that nothing will come.
             self.driver.shut_down();
-            self.shutdown.progress().done = true;
+            *self.shutdown.done() = true;
             self.shutdown.changed.notify_all();
         }
     }

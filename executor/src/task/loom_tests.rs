@@ -349,3 +349,65 @@ fn a_slot_goes_from_task_to_task_over_threads() {
         end(left);
     });
 }
+
+#[test]
+fn a_wake_that_meets_the_shutdown_neither_keeps_nor_frees_the_task() {
+    loom::model(|| {
+        let state = started();
+        let _ = state.drop_handle();
+        assert!(state.retain_from_stock(), "a waker for the other thread");
+        assert_eq!(state.end_pending(), End::Idle);
+        let freed = Arc::new(AtomicUsize::new(0));
+        let waker = {
+            let (state, freed) = (state.clone(), freed.clone());
+            thread::spawn(move || {
+                let last = match state.wake_owned() {
+                    // The injector is closed, and the entry is dropped.
+                    Wake::Submit => state.release(1),
+                    Wake::Done => false,
+                    Wake::Free => true,
+                };
+                if last {
+                    freed.fetch_add(1, Ordering::AcqRel);
+                }
+            })
+        };
+        // The workers have left.
+        assert!(state.take_for_shutdown());
+        assert_eq!(state.complete(), Completed::DropOutput);
+        assert!(state.is_complete());
+        // The list's reference.
+        if state.release_completed(1) != Released::Kept {
+            freed.fetch_add(1, Ordering::AcqRel);
+        }
+        waker.join().unwrap();
+        assert_eq!(freed.load(Ordering::Acquire), 1);
+    });
+}
+
+#[test]
+fn an_entry_that_is_taken_after_the_shutdown_is_stale() {
+    loom::model(|| {
+        let state = started();
+        assert!(state.retain_from_stock(), "a waker for the other thread");
+        assert_eq!(state.end_pending(), End::Idle);
+        let queued = Arc::new(AtomicUsize::new(0));
+        let waker = {
+            let (state, queued) = (state.clone(), queued.clone());
+            thread::spawn(move || {
+                if state.wake_owned() == Wake::Submit {
+                    queued.store(1, Ordering::Release);
+                }
+            })
+        };
+        assert!(state.take_for_shutdown());
+        if queued.load(Ordering::Acquire) == 1 {
+            assert_eq!(state.start(), Start::Stale);
+        }
+        assert_eq!(state.complete(), Completed::Leave);
+        waker.join().unwrap();
+        if queued.load(Ordering::Acquire) == 1 {
+            assert_eq!(state.start(), Start::Stale);
+        }
+    });
+}

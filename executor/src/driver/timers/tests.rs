@@ -22,7 +22,7 @@ impl Rng {
 
     /// A distance of any order of magnitude, often at the edge of a level.
     fn distance(&mut self) -> u64 {
-        let size = 1 << self.below(45);
+        let size = 1 << self.below(58);
         match self.below(3) {
             0 => size,
             1 => size.max(2) - 1,
@@ -113,21 +113,21 @@ fn everything_fires_at_its_tick_and_nothing_else() {
 
 #[test]
 fn time_comes_step_by_step_to_a_far_timer() {
-    // Over several rounds of the last level: 2^36 ticks.
-    let timers = Timers::new();
-    let far = (1 << 38) + 12_345;
-    let entry = Box::pin(Entry::new());
-    assert_eq!(insert(&timers, &entry, far), Brought::Waits);
-    let mut steps = 0;
-    while let Some(next) = timers.next() {
-        assert!(next <= far);
-        timers.fire(next - 1);
-        assert_eq!(entry.state(), State::Waiting);
-        timers.fire(next);
-        steps += 1;
+    for far in [(1 << 38) + 12_345, (1 << 59) + 12_345, u64::MAX - 1] {
+        let timers = Timers::new();
+        let entry = Box::pin(Entry::new());
+        assert_eq!(insert(&timers, &entry, far), Brought::Waits);
+        let mut steps = 0;
+        while let Some(next) = timers.next() {
+            assert!(next <= far);
+            timers.fire(next - 1);
+            assert_eq!(entry.state(), State::Waiting);
+            timers.fire(next);
+            steps += 1;
+        }
+        assert_eq!(entry.state(), State::Fired);
+        assert!(steps < 12, "{steps} wake-ups for one timer");
     }
-    assert_eq!(entry.state(), State::Fired);
-    assert!(steps < 20, "{steps} wake-ups for one timer");
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn a_timer_at_the_last_tick_waits_for_it() {
     let timers = Timers::new();
     let entry = Box::pin(Entry::new());
     assert_eq!(insert(&timers, &entry, u64::MAX - 1), Brought::Waits);
-    for bits in 0..=40 {
+    for bits in 0..=63 {
         timers.fire(1 << bits);
         assert_eq!(entry.state(), State::Waiting);
         assert!(timers.next().is_some_and(|next| next > 1 << bits));

@@ -1,10 +1,9 @@
 //! A hierarchical timing wheel: insert, remove and fire in constant time.
 //!
-//! Six levels of 64 slots. A slot of level 0 is one tick, of level n as much as all of level n − 1.
-//! An entry stands on the lowest level on which its slot is not the one that `elapsed` is in; so every
-//! entry of a level is due before every entry of the next. When time comes to a slot of a higher level,
-//! its entries move down. What lies beyond the last level (two years) stands in its last slot, and
-//! comes to be placed anew.
+//! Levels of 64 slots. A slot of level 0 is one tick, of level n as much as all of level n − 1. There are as many as
+//! it takes for every tick to have its place, so that time comes from entry to entry in a few steps, however far that
+//! is. An entry stands on the lowest level on which its slot is not the one that `elapsed` is in; so every entry of a
+//! level is due before every entry of the next. When time comes to a slot of a higher level, its entries move down.
 //!
 //! A slot may hold a million entries. So it is emptied in steps, between which the lock can be given
 //! back: `elapsed` is set to the slot's start first, and from then on nothing is inserted into that
@@ -15,13 +14,9 @@ use std::task::Waker;
 
 use super::entry::{Entry, State};
 
-const LEVELS: usize = 6;
 const SLOT_BITS: u32 = 6;
 const SLOTS: usize = 1 << SLOT_BITS;
-/// A slot of the last level is this power of two of ticks.
-const LAST_SHIFT: u32 = SLOT_BITS * (LEVELS as u32 - 1);
-/// The farthest place: the slot before the one that `elapsed` is in, one round later.
-const FARTHEST: u64 = (SLOTS as u64 - 1) << LAST_SHIFT;
+const LEVELS: usize = u64::BITS.div_ceil(SLOT_BITS) as usize;
 
 pub(super) struct Wheel {
     /// Everything that is due by this tick has fired.
@@ -147,23 +142,19 @@ impl Wheel {
     fn next_slot(&self) -> Option<(usize, u64)> {
         let level = self.occupied.iter().position(|bits| *bits != 0)?;
         let shift = SLOT_BITS * level as u32;
-        let here = self.elapsed >> shift;
-        // The slots after the one that `elapsed` is in, in their order; only the last level goes
-        // round, and none holds anything in that slot itself.
-        let turned = self.occupied[level].rotate_right(here as u32 % SLOTS as u32);
-        let start = (here + u64::from(turned.trailing_zeros())) << shift;
-        let slot = level * SLOTS + (start >> shift) as usize % SLOTS;
-        Some((slot, start))
+        let index = self.occupied[level].trailing_zeros();
+        // What is not empty comes after the slot that `elapsed` is in, and in the same slot of the level above.
+        let first = (self.elapsed >> shift) & !(SLOTS as u64 - 1);
+        let start = (first + u64::from(index)) << shift;
+        Some((level * SLOTS + index as usize, start))
     }
 
     /// # Safety
     /// The entry's node is ours, it is not linked, and it is due after `elapsed`.
     unsafe fn link(&mut self, entry: &Entry, when: u64) {
-        let place = when.min(self.elapsed.saturating_add(FARTHEST));
-        let differ = (place ^ self.elapsed) | 1;
+        let differ = (when ^ self.elapsed) | 1;
         let level = ((63 - differ.leading_zeros()) / SLOT_BITS) as usize;
-        let level = level.min(LEVELS - 1);
-        let index = (place >> (SLOT_BITS * level as u32)) as usize % SLOTS;
+        let index = (when >> (SLOT_BITS * level as u32)) as usize % SLOTS;
         let slot = level * SLOTS + index;
         self.occupied[level] |= 1 << index;
         // SAFETY: ours and not linked, says the caller.
