@@ -10,7 +10,7 @@ use wakerun::wake;
 use super::{Cursor, SPINS, Took, may_have_ended};
 use crate::chan::Chan;
 use crate::flavor::Mpsc;
-use crate::gate::PARKED;
+use crate::gate::{PARKED, Word};
 use crate::out::Out;
 use crate::ring::Found;
 
@@ -31,26 +31,42 @@ impl<T> Cursor<T> {
         self.poll_slowly(chan, cx)
     }
 
-    /// No message, at the first look. Needs no frame where the receiver goes to sleep as it did before.
+    /// No message, at the first look. Needs no frame where the receiver expects one soon, or goes to sleep as it did
+    /// before.
     #[inline(never)]
     fn poll_slowly(&mut self, chan: &Arc<Chan<T, Mpsc>>, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        if self.sleep_simply(chan, cx.waker()) {
-            wake::refund_budget();
-            return Poll::Pending;
+        let word = chan.gate.load();
+        // (With a stash, the head is no position, and so no tail.)
+        if word.is_quiet(self.head) {
+            let pending = if self.expecting {
+                self.comes_again(cx.waker())
+            } else {
+                self.sleep_simply(chan, word, cx.waker())
+            };
+            if pending {
+                wake::refund_budget();
+                return Poll::Pending;
+            }
         }
         self.poll_generally(chan, cx)
     }
 
-    /// The short way to sleep, for a receiver whose waker still stands in the cell. `false`: nothing has been done.
+    /// Has the task polled again, once, if it is one of ours.
     #[inline(always)]
-    fn sleep_simply(&self, chan: &Arc<Chan<T, Mpsc>>, waker: &Waker) -> bool {
-        let word = chan.gate.load();
-        // (With a stash, the head is no position, and so no tail.)
-        if self.expecting || !word.is_quiet(self.head) || word.has(PARKED) {
-            return false;
+    fn comes_again(&mut self, waker: &Waker) -> bool {
+        let comes_again = wake::poll_again(waker);
+        if comes_again {
+            self.expecting = false;
         }
+        comes_again
+    }
+
+    /// The short way to sleep, for a receiver whose waker still stands in the cell; `word` was quiet. `false`: nothing
+    /// has been done.
+    #[inline(always)]
+    fn sleep_simply(&self, chan: &Arc<Chan<T, Mpsc>>, word: Word, waker: &Waker) -> bool {
         // An earlier sleep, of which PARKED is not left in the word, may still have its waker lent out.
-        if !chan.rx.side.is_free() {
+        if word.has(PARKED) || !chan.rx.side.is_free() {
             return false;
         }
         // SAFETY: the receiver, and the cell is free.
@@ -120,8 +136,7 @@ impl<T> Cursor<T> {
     ) -> Poll<Took> {
         // (With a stash, the head is no position, and so no tail.)
         if chan.gate.load().is_quiet(self.head) {
-            if self.expecting && wake::poll_again(cx.waker()) {
-                self.expecting = false;
+            if self.expecting && self.comes_again(cx.waker()) {
                 wake::refund_budget();
                 return Poll::Pending;
             }
