@@ -87,10 +87,17 @@ impl<T, F: Flavor> Chan<T, F> {
             && (F::MANY || self.gate.take_parked())
     }
 
-    /// Whether the first that waits wants permits, so that there is no message to be taken from the line.
+    /// Whether the first that waits wants permits for which there is no room: then the line has nothing for a receiver
+    /// at `head`, nor this for the line. Whoever makes room from now on serves it. `looked_at`: the receiver has served
+    /// it since its last receive, so that there is none, and what could lapse has.
     #[cold]
-    pub(crate) fn starts_with_permits(&self) -> bool {
-        matches!(self.line.lock().first(), Some((_, Wants::Permits(_))))
+    pub(crate) fn waits_for_room(&self, head: u64, looked_at: bool) -> bool {
+        let line = self.line.lock();
+        let Some((_, wants @ Wants::Permits(_))) = line.first() else {
+            return false;
+        };
+        let used = || self.gate.load().used(head);
+        looked_at || (line.due() == 0 && used() + wants.count() > self.gate.capacity())
     }
 
     /// Grants the first waiter its permits, which the word counts already.

@@ -205,11 +205,10 @@ impl<T> Cursor<T> {
             // Pairs with the locked instruction of a parking sender: it sees the head, or this sees
             // `waiting`.
             wakerun::sync::fence_after_locked();
-            // Of a line that has been looked at since the last receive, the first wants more room than
-            // there is, and who makes room serves it; unless a message has become the first meanwhile.
-            // What becomes the first from now on finds PARKED.
+            // A reservation that finds too little room is served by who makes room. What becomes the first of the
+            // line from now on finds PARKED.
             let line = chan.rx.waiting.load(Ordering::Relaxed)
-                && !(line_looked_at && chan.starts_with_permits());
+                && !chan.waits_for_room(self.head, line_looked_at);
             if word.tail() == self.head && !line && !may_have_ended(chan, word) {
                 // So the receives of this poll owe no fence any more. (On the other ways out they may: of
                 // a message that is being written, nobody has looked at the line.)
