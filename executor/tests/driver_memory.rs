@@ -8,6 +8,7 @@ use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicIsize, Ordering};
+use std::sync::{Arc, Barrier};
 use std::task::Waker;
 
 use common::{Kind, poll_once, rounds, within};
@@ -76,6 +77,13 @@ fn memory_does_not_grow_with_runtimes_sources_and_timers() {
         // In one runtime: what is taken back is given back at once, or used again.
         let runtime = Kind::Workers(2).build();
         let _guard = runtime.enter();
+        // What a worker needs is there when it runs.
+        let both = Arc::new(Barrier::new(3));
+        for _ in 0..2 {
+            let both = both.clone();
+            drop(runtime.spawn(async move { both.wait() }));
+        }
+        both.wait();
         let turn = |many: usize| {
             let mut timers: Vec<Pin<Box<Sleep>>> = (0..many)
                 .map(|n| Box::pin(sleep(Duration::from_secs(100 + n as u64))))
