@@ -344,17 +344,22 @@ impl Line {
         unsafe { self.remove_plain(node, next) }
     }
 
-    /// The wake of a node of a task of ours, whose waker stays in it.
+    /// The wake of a node that has been granted something, to be made when the lock has been given back. A waker of
+    /// ours stays in it, and another one is taken out.
+    ///
+    /// A task of ours counts as woken from here on, and one that is queued already, or polled by another thread, is
+    /// polled without waiting for more: so the line's counts are shown before, or that poll would end without a look
+    /// at the grant, and there may be no other.
     ///
     /// # Safety
     /// `node` is linked in this line.
     #[inline]
-    pub(crate) unsafe fn wakeup_of(&self, node: NonNull<Waiter>) -> Told {
+    pub(crate) unsafe fn wakeup_of(&mut self, node: NonNull<Waiter>) -> Told {
         // SAFETY: handed on.
         unsafe {
             Self::with(node, |links| match &links.waker {
-                Some(waker) => Told::Own(Wakeup::of(waker)),
-                None => Told::Nobody,
+                Some(waker) if links.own => Told::Own(Wakeup::of(waker)),
+                _ => links.waker.take().map_or(Told::Nobody, Told::Other),
             })
         }
     }
@@ -490,25 +495,20 @@ impl Line {
         Some(waker)
     }
 
-    /// [`grant_here`](Self::grant_here), always, for the first waiter, which is woken at once: a waker of ours is not
-    /// cloned for it. The wake is to be made when the lock has been given back.
+    /// [`grant_here`](Self::grant_here), always, for the first waiter, which [`wakeup_of`](Self::wakeup_of) is to wake:
+    /// a waker of ours is not cloned for it.
     ///
     /// # Safety
     /// `node` is the first waiter of this line.
     #[inline]
-    pub(crate) unsafe fn tell_first(&mut self, node: NonNull<Waiter>) -> Told {
+    pub(crate) unsafe fn grant_first_here(&mut self, node: NonNull<Waiter>) {
         // SAFETY: the first is linked.
-        let (told, next) = unsafe {
+        let next = unsafe {
             Self::with(node, |links| {
-                let (told, epoch) = match &links.waker {
-                    Some(waker) if links.own => {
-                        let (wakeup, epoch) = Wakeup::with_epoch(waker);
-                        (Told::Own(wakeup), epoch)
-                    }
-                    _ => (links.waker.take().map_or(Told::Nobody, Told::Other), 0),
-                };
+                let own = links.waker.as_ref().filter(|_| links.own);
+                let epoch = own.and_then(wake::epoch_of).unwrap_or(0);
                 links.mark = Mark::Granted { epoch };
-                (told, links.next)
+                links.next
             })
         };
         self.granted += 1;
@@ -516,7 +516,6 @@ impl Line {
         unsafe { node.as_ref() }.set_status(Status::GrantedHere);
         // SAFETY: the neighbour of a linked node is linked.
         self.first = unsafe { self.waiting_from(next) };
-        told
     }
 
     /// Whether a grant of this node's is unclaimed though a poll of its task that began after the

@@ -313,9 +313,11 @@ pub(crate) trait Source: PollWatch + Sized {
                 return;
             };
             // SAFETY: found just now.
-            let told = unsafe { line.tell_first(node) };
+            unsafe { line.grant_first_here(node) };
             self.end_waiting(line, true);
-            told
+            // After the counts: then the poll that this wake leads to finds them at its end.
+            // SAFETY: linked still.
+            unsafe { line.wakeup_of(node) }
         };
         told.wake(Place::Next);
     }

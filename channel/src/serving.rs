@@ -186,13 +186,14 @@ impl<T, F: Flavor> Chan<T, F> {
         unsafe { waiter.set_position(position) };
         // SAFETY: found just now.
         let waker = unsafe { line.remove_plain(node, next) };
-        // SAFETY: out of the line; the last touch.
-        unsafe { Waiter::finish(node, Status::Done) };
         if next.is_none() {
             self.end_line_exclusively(word.push(), limit);
         } else {
             self.gate.store_exclusive(word.push());
         }
+        // Only now, so that the message counts when its sender learns that it is accepted.
+        // SAFETY: out of the line; the last touch.
+        unsafe { Waiter::finish(node, Status::Done) };
         waker
     }
 

@@ -357,6 +357,12 @@ pub(crate) fn is_deferred(address: *const ()) -> bool {
     LOCAL.with(|local| local.deferred.get() == address)
 }
 
+/// Whether anything has been deferred to the end of the poll in progress.
+#[inline]
+pub(crate) fn has_deferred() -> bool {
+    LOCAL.with(|local| !local.deferred.get().is_null())
+}
+
 /// Takes a deferral of this poll back.
 #[inline]
 pub(crate) fn cancel_deferred(address: *const ()) {

@@ -124,8 +124,9 @@ impl HookSlots {
             }
         };
         discard(self.put(place, address, keep()));
-        // The destructor of what stood here may have been that of the new one's handle, which evicts it.
-        self.address(place).get() == address
+        // The destructor of what stood here may have been that of the new one's handle, which evicts it; or it may have
+        // deferred another one in this poll, which would be forgotten for this one.
+        self.address(place).get() == address && !crate::context::has_deferred()
     }
 
     fn find_free(&self, set: usize) -> Option<Place> {
@@ -233,13 +234,10 @@ fn discard(hook: Option<Arc<dyn PollEnd>>) {
 #[cfg(all(test, not(wakerun_loom)))]
 mod tests {
     use super::*;
-    use std::rc::Rc;
+    use crate::context::{self, PollGuard};
 
-    /// Lets go of another one in its destructor, as a channel does that holds another one's handle.
-    struct Holder {
-        slots: Rc<HookSlots>,
-        held: Cell<*const ()>,
-    }
+    /// Does something in its destructor, as a primitive may that holds foreign code, or another one's handle.
+    struct Holder(Cell<Option<Box<dyn FnOnce()>>>);
 
     impl PollEnd for Holder {
         fn poll_end(&self) {}
@@ -247,21 +245,30 @@ mod tests {
 
     impl Drop for Holder {
         fn drop(&mut self) {
-            self.slots.evict(self.held.get());
+            if let Some(at_drop) = self.0.take() {
+                at_drop();
+            }
         }
     }
 
-    #[test]
-    fn one_that_is_evicted_by_what_it_displaces_is_refused() {
-        let slots = Rc::new(HookSlots::new());
+    fn address(holder: &Arc<Holder>) -> *const () {
+        Arc::as_ptr(holder).cast()
+    }
+
+    fn keep(slots: &HookSlots, holder: &Arc<Holder>) -> bool {
+        slots.keep(address(holder), || Arc::clone(holder) as Arc<dyn PollEnd>)
+    }
+
+    /// One that is kept, does this in its destructor, and has no other reference; and another one that will take its
+    /// place, since there is no other left in their set.
+    fn kept_and_next(
+        slots: &HookSlots,
+        at_drop: impl FnOnce(*const ()) + 'static,
+    ) -> (Vec<Arc<Holder>>, Arc<Holder>) {
         let new = || {
             #[expect(clippy::arc_with_non_send_sync, reason = "hooks stay on their thread")]
-            Arc::new(Holder {
-                slots: Rc::clone(&slots),
-                held: Cell::new(std::ptr::null()),
-            })
+            Arc::new(Holder(Cell::new(None)))
         };
-        let address = |holder: &Arc<Holder>| Arc::as_ptr(holder).cast::<()>();
         // More than there are places: some set has too many.
         let mut holders: Vec<_> = (0..=SETS * WAYS).map(|_| new()).collect();
         let set = |holder: &Arc<Holder>| HookSlots::set_of(address(holder));
@@ -269,25 +276,47 @@ mod tests {
         let at = (WAYS..holders.len())
             .find(|at| set(&holders[at - WAYS]) == set(&holders[*at]))
             .unwrap();
-        let mut of_one_set = holders.drain(at - WAYS..=at);
-        let first = of_one_set.next().unwrap();
-        let second = of_one_set.next_back().unwrap();
-        first.held.set(address(&second));
-        let keep = |holder: &Arc<Holder>| {
-            let counted = || Arc::clone(holder) as Arc<dyn PollEnd>;
-            slots.keep(address(holder), counted)
-        };
-        assert!(!keep(&first), "refused the first time");
-        assert!(keep(&first));
-        for other in of_one_set {
-            assert!(!keep(&other) && keep(&other), "in another place");
+        let mut of_one_set: Vec<_> = holders.drain(at - WAYS..=at).collect();
+        let next = of_one_set.remove(WAYS);
+        for holder in &of_one_set {
+            assert!(!keep(slots, holder), "refused the first time");
+            assert!(keep(slots, holder));
         }
-        drop(first);
-        assert!(!keep(&second), "refused the first time");
-        assert!(!keep(&second), "evicted, so it must not count as kept");
-        assert_eq!(Arc::strong_count(&second), 1);
-        assert!(keep(&second), "and later it is kept");
+        let next_address = address(&next);
+        let first = of_one_set.remove(0);
+        first.0.set(Some(Box::new(move || at_drop(next_address))));
+        (of_one_set, next)
+    }
+
+    #[test]
+    fn one_that_is_evicted_by_what_it_displaces_is_refused() {
+        let slots = std::rc::Rc::new(HookSlots::new());
+        let its_slots = std::rc::Rc::clone(&slots);
+        let (_others, next) = kept_and_next(&slots, move |next| its_slots.evict(next));
+        assert!(!keep(&slots, &next), "refused the first time");
+        assert!(
+            !keep(&slots, &next),
+            "evicted, so it must not count as kept"
+        );
+        assert_eq!(Arc::strong_count(&next), 1);
+        assert!(keep(&slots, &next), "and later it is kept");
         slots.clear();
-        assert_eq!(Arc::strong_count(&second), 1);
+        assert_eq!(Arc::strong_count(&next), 1);
+    }
+
+    #[test]
+    fn one_is_refused_if_what_it_displaces_defers_another_one() {
+        let slots = HookSlots::new();
+        let other = (&raw const slots).cast();
+        let (_others, next) = kept_and_next(&slots, move |_| {
+            assert!(context::defer(other, || true));
+        });
+        let _poll = PollGuard::new(None);
+        let defer = || context::defer(address(&next), || keep(&slots, &next));
+        assert!(!defer(), "refused the first time");
+        assert!(!defer(), "another one is deferred by now");
+        assert_eq!(context::take_deferred(), other);
+        assert!(defer(), "and in another poll it is kept");
+        let _ = context::take_deferred();
     }
 }

@@ -197,6 +197,12 @@ impl State {
         })
     }
 
+    /// Whether it has been woken since its last start.
+    #[cfg(wakerun_loom)]
+    pub(crate) fn is_woken(&self) -> bool {
+        self.word.load(Ordering::Acquire) & WOKEN != 0
+    }
+
     /// A wake that keeps its reference.
     #[inline]
     pub(crate) fn wake_by_ref(&self) -> Wake {

@@ -48,6 +48,16 @@ impl ModelTask {
         output
     }
 
+    /// Polls that come to nothing, while there are wakes that no poll has answered: as a scheduler would.
+    pub fn poll_while_woken(&self) {
+        while let Some(task) = &self.task
+            && task.header().state.is_woken()
+        {
+            assert_eq!(task.header().state.start(), Start::Poll);
+            self.poll(|_| ());
+        }
+    }
+
     /// The end of the task, as after its last poll.
     pub fn end(mut self) {
         self.end_now();

@@ -47,27 +47,6 @@ impl Wakeup {
         })
     }
 
-    /// [`of`](Self::of), and the [epoch](super::TaskRef::epoch) of the task before that; 0 for a waker of something else.
-    ///
-    /// ```
-    /// let (wakeup, epoch) = wakerun::wake::Wakeup::with_epoch(std::task::Waker::noop());
-    /// assert_eq!(epoch, 0);
-    /// # wakeup.fire(wakerun::wake::Place::Next);
-    /// ```
-    #[inline]
-    pub fn with_epoch(waker: &Waker) -> (Self, u64) {
-        match waker::task_of(waker) {
-            Some(header) => {
-                // SAFETY: the borrowed waker keeps the task.
-                let epoch = unsafe { header.as_ref() }.epoch();
-                // SAFETY: as above.
-                let woken = unsafe { waker::wake_kept(header) };
-                (Self(woken.map_or(Kind::Nothing, Kind::Task)), epoch)
-            }
-            None => (Self::of(waker), super::epoch_of(waker).unwrap_or(0)),
-        }
-    }
-
     /// Wakes.
     #[inline]
     pub fn fire(mut self, place: Place) {
