@@ -202,6 +202,18 @@ fn bursts_of_two_from_outside_need_both_workers() {
     });
 }
 
+/// One of two tasks leaves its waker, and wakes the other one into the next slot, if that has been polled.
+fn wake_other(wakers: &Mutex<[Option<Waker>; 2]>, me: usize, waker: &Waker) {
+    let other = {
+        let mut wakers = wakers.lock().unwrap();
+        wakers[me] = Some(waker.clone());
+        wakers[1 - me].clone()
+    };
+    if let Some(other) = other {
+        wake::wake_owned(other, Place::Next);
+    }
+}
+
 #[test]
 fn two_tasks_that_wake_each_other_leave_room_for_others() {
     // Starvation by the next slot: the two could pass it back and forth for ever.
@@ -217,14 +229,7 @@ fn two_tasks_that_wake_each_other_leave_room_for_others() {
                             // Before the wake: the other one may run elsewhere meanwhile, and wait for a wake
                             // that comes after the stop.
                             let stop = stop.load(Ordering::Relaxed);
-                            let other = {
-                                let mut wakers = wakers.lock().unwrap();
-                                wakers[me] = Some(cx.waker().clone());
-                                wakers[1 - me].clone()
-                            };
-                            if let Some(other) = other {
-                                wake::wake_owned(other, Place::Next);
-                            }
+                            wake_other(&wakers, me, cx.waker());
                             if stop {
                                 return Poll::Ready(());
                             }
@@ -270,14 +275,7 @@ fn polls_between_turns(poll: Duration, turns: usize) -> Vec<usize> {
             drop(task::spawn(poll_fn(move |cx| {
                 polls.fetch_add(1, Ordering::Relaxed);
                 busy(poll);
-                let other = {
-                    let mut wakers = wakers.lock().unwrap();
-                    wakers[me] = Some(cx.waker().clone());
-                    wakers[1 - me].clone()
-                };
-                if let Some(other) = other {
-                    wake::wake_owned(other, Place::Next);
-                }
+                wake_other(&wakers, me, cx.waker());
                 if stop.load(Ordering::Relaxed) {
                     Poll::Ready(())
                 } else {

@@ -29,6 +29,7 @@ use row::Row;
 
 /// Tasks that a worker takes from the injector at a time, at most.
 const INJECTOR_BATCH: usize = 64;
+
 /// The worker's side that only its own thread touches. What each poll needs comes first, in one cache line.
 #[repr(C, align(64))]
 pub(crate) struct Worker {
