@@ -45,7 +45,7 @@ impl<T> Chan<T, Mpsc> {
             self.gate.grant_to_first(count, head, empty);
         }
         // SAFETY: found just now.
-        if unsafe { line.grant_first(node, next) } {
+        if unsafe { line.grant_first(node) } {
             self.copy_counts(line);
             // After the counts: then the poll that this wake leads to finds them at its end.
             // SAFETY: linked still.

@@ -296,32 +296,17 @@ impl Line {
         Some((first, count, next))
     }
 
-    /// Marks the first waiter granted, at its place, if that can lapse. `false`: it is to be taken out.
+    /// [`grant_first_here`](Self::grant_first_here), if the grant can lapse. `false`: it is to be taken out.
     ///
     /// # Safety
-    /// `node` is the first waiter of this line, and `next` the one behind it.
+    /// As there.
     #[inline]
-    pub(crate) unsafe fn grant_first(
-        &mut self,
-        node: NonNull<Waiter>,
-        next: Option<NonNull<Waiter>>,
-    ) -> bool {
+    pub(crate) unsafe fn grant_first(&mut self, node: NonNull<Waiter>) -> bool {
         // SAFETY: the first is linked.
-        let own = unsafe {
-            Self::with(node, |links| {
-                if links.own {
-                    let epoch = links.waker.as_ref().and_then(wake::epoch_of);
-                    let epoch = epoch.unwrap_or(0);
-                    links.mark = Mark::Granted { epoch };
-                }
-                links.own
-            })
-        };
+        let own = unsafe { Self::with(node, |links| links.own) };
         if own {
-            self.granted += 1;
-            self.first = next;
-            // SAFETY: linked, hence alive.
-            unsafe { node.as_ref() }.set_status(Status::GrantedHere);
+            // SAFETY: handed on.
+            unsafe { self.grant_first_here(node) };
         }
         own
     }
@@ -329,7 +314,8 @@ impl Line {
     /// [`remove`](Self::remove) for the first waiter that is not of a task of ours.
     ///
     /// # Safety
-    /// As for [`grant_first`](Self::grant_first), which has said `false`.
+    /// `node` is the first waiter, for which [`grant_first`](Self::grant_first) has said `false`, and `next` the one
+    /// behind it.
     #[inline]
     pub(crate) unsafe fn remove_first(
         &mut self,
